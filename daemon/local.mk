@@ -1,1 +1,78 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# octavod. What needs no bus and no main loop of its own is a library, so that tests can have it.
+daemon_cppflags = $(AM_CPPFLAGS) \
+	-DG_LOG_USE_STRUCTURED \
+	-DG_LOG_DOMAIN=\"octavod\" \
+	-DOCTAVO_VERSION=\"$(PACKAGE_VERSION)\" \
+	-DOCTAVO_CONF=\"$(sysconfdir)/octavo/octavo.conf\" \
+	-DOCTAVO_PKGLIBEXECDIR=\"$(pkglibexecdir)\"
+daemon_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS)
+
+noinst_LTLIBRARIES += liboctavo-daemon.la liboctavo-dbus.la
+liboctavo_daemon_la_SOURCES = \
+	daemon/backoff.c daemon/backoff.h \
+	daemon/conf.c daemon/conf.h \
+	daemon/control.c daemon/control.h \
+	daemon/device.c daemon/device.h \
+	daemon/gpu.c daemon/gpu.h \
+	daemon/ident.c daemon/ident.h \
+	daemon/manager.c daemon/manager.h \
+	daemon/opener.c daemon/opener.h \
+	daemon/uevent.c daemon/uevent.h \
+	daemon/vgpu.c daemon/vgpu.h \
+	daemon/worker.c daemon/worker.h
+liboctavo_daemon_la_CPPFLAGS = $(daemon_cppflags)
+liboctavo_daemon_la_CFLAGS = $(daemon_cflags) $(PCIACCESS_CFLAGS)
+liboctavo_daemon_la_LIBADD = $(GLIB_LIBS) $(PCIACCESS_LIBS)
+
+# Generated code is not ours to warn about
+nodist_liboctavo_dbus_la_SOURCES = daemon/octavo-dbus.c daemon/octavo-dbus.h
+liboctavo_dbus_la_CFLAGS = $(daemon_cflags) -w
+liboctavo_dbus_la_LIBADD = $(GLIB_LIBS)
+
+sbin_PROGRAMS += octavod
+octavod_SOURCES = \
+	daemon/access.c daemon/access.h \
+	daemon/bus.c daemon/bus.h \
+	daemon/main.c
+nodist_octavod_SOURCES = daemon/octavo-dbus.h
+octavod_CPPFLAGS = $(daemon_cppflags)
+octavod_CFLAGS = $(daemon_cflags) $(SYSTEMD_CFLAGS)
+octavod_LDADD = liboctavo-daemon.la liboctavo-dbus.la $(GLIB_LIBS) $(SYSTEMD_LIBS)
+
+daemon/octavo-dbus.h: daemon/org.octavo1.xml
+	$(AM_V_GEN)$(MKDIR_P) daemon && $(GDBUS_CODEGEN) --interface-prefix org.octavo1. \
+		--c-namespace Octavo --c-generate-object-manager --c-generate-autocleanup all \
+		--header --output $@ $(srcdir)/daemon/org.octavo1.xml
+daemon/octavo-dbus.c: daemon/org.octavo1.xml daemon/octavo-dbus.h
+	$(AM_V_GEN)$(GDBUS_CODEGEN) --interface-prefix org.octavo1. \
+		--c-namespace Octavo --c-generate-object-manager --c-generate-autocleanup all \
+		--body --output $@ $(srcdir)/daemon/org.octavo1.xml
+BUILT_SOURCES += daemon/octavo-dbus.h
+CLEANFILES += daemon/octavo-dbus.c daemon/octavo-dbus.h
+
+dbusinterfacesdir = $(datadir)/dbus-1/interfaces
+dist_dbusinterfaces_DATA = daemon/org.octavo1.xml
+
+# What the distribution's managers read
+systemdsystemunit_DATA += daemon/octavod.service
+dbuspolicy_DATA += daemon/org.octavo1.conf
+udevrules_DATA += daemon/60-octavo.rules
+modulesload_DATA += daemon/octavo.conf
+sysusersdir = $(prefix)/lib/sysusers.d
+sysusers_DATA = daemon/sysusers/octavo.conf
+polkitactionsdir = $(datadir)/polkit-1/actions
+polkitactions_DATA = daemon/org.octavo1.policy
+polkitrulesdir = $(datadir)/polkit-1/rules.d
+polkitrules_DATA = daemon/octavo.rules
+octavoconfdir = $(sysconfdir)/octavo
+dist_octavoconf_DATA = daemon/etc/octavo.conf
+
+daemon/octavod.service: daemon/octavod.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) daemon && sed -e 's|@sbindir[@]|$(sbindir)|g' \
+		$(srcdir)/daemon/octavod.service.in > $@
+CLEANFILES += daemon/octavod.service
+EXTRA_DIST += \
+	daemon/octavod.service.in \
+	$(dbuspolicy_DATA) $(udevrules_DATA) $(modulesload_DATA) $(sysusers_DATA) \
+	$(polkitactions_DATA) $(polkitrules_DATA)

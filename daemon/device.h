@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * device - the GPUs that this host has, and what sysfs says about their vGPU types
+ *
+ * A GPU is any PCI function of base class 03 (display controller). Nothing is kept between calls;
+ * one thread.
+ */
+#ifndef OCTAVO_DAEMON_DEVICE_H
+#define OCTAVO_DAEMON_DEVICE_H
+
+#include "daemon/ident.h"
+
+struct device {
+	struct pci_address address;
+	uint16_t vendor_id;
+	uint16_t device_id;
+	char *name;		/* "Vendor Device" out of pci.ids, or the numbers */
+	char *driver;		/* NULL: none bound */
+	uint64_t vram_bytes;	/* 0: not known */
+	const char *vram_source; /* "driver", "bar" or "unknown" */
+};
+
+/* One of a parent's mdev types, as sysfs has it. */
+struct device_type {
+	char *id;		/* with the driver's prefix: "amdgpu-octavo_1_4" */
+	char *name;
+	char *description;
+	char *device_api;
+	unsigned int eighths;
+	unsigned int available;
+};
+
+/* Array of struct device *; g_ptr_array_unref() it. NULL with an error if PCI cannot be read. */
+GPtrArray *device_list(GError **error);
+
+/* @root: "" but in tests, a folder that stands for /. All belong to the caller. */
+char *device_driver(const char *root, const struct pci_address *address);
+/* amdgpu's own figure of its memory; 0 if the driver has none. */
+uint64_t device_driver_vram(const char *root, const struct pci_address *address);
+/* Octavo's types of a GPU, biggest first; empty if it is not registered. */
+GPtrArray *device_types(const char *root, const struct pci_address *address);
+/* Type id of an existing mdev, or NULL. */
+char *device_mdev_type(const char *root, const char *uuid);
+
+#endif /* OCTAVO_DAEMON_DEVICE_H */

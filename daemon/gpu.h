@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * gpu - a GPU as octavod sees it: the device, what the configuration wants, what the module does
+ */
+#ifndef OCTAVO_DAEMON_GPU_H
+#define OCTAVO_DAEMON_GPU_H
+
+#include "daemon/conf.h"
+#include "daemon/control.h"
+#include "daemon/device.h"
+
+enum gpu_state {
+	GPU_DISABLED,		/* enable = false */
+	GPU_UNUSABLE,		/* octavod cannot offer it to the module: see reason */
+	GPU_WAITING,		/* no such device, no driver, or no module yet */
+	GPU_REGISTERED,		/* its types can be created */
+	GPU_REFUSED,		/* by the module: see reason */
+};
+
+struct gpu {
+	struct pci_address address;
+	char *address_text;
+	char *path;		/* D-Bus object */
+	bool present;		/* the device is there */
+	uint16_t vendor_id;
+	uint16_t device_id;
+	char *name;
+	char *driver;		/* NULL: none */
+
+	uint64_t vram_bytes;	/* to share out; 0: not known */
+	const char *vram_source; /* "configuration", "driver", "bar" or "unknown" */
+	struct conf_gpu conf;	/* vulkan_device is the gpu's own copy */
+
+	enum gpu_state state;
+	char *reason;		/* "" or what is wrong and what to do */
+	unsigned int eighths_used;
+	unsigned int vgpus;
+	GPtrArray *types;	/* struct device_type * */
+};
+
+struct gpu *gpu_new(const struct pci_address *address);
+void gpu_free(struct gpu *gpu);
+
+/* Takes over what was found; @device NULL: it is not there. */
+void gpu_set_device(struct gpu *gpu, const struct device *device);
+void gpu_set_conf(struct gpu *gpu, const struct conf_gpu *conf);
+
+/*
+ * Makes the module's parent be what the configuration wants, state and reason included. @control
+ * may be NULL (no module). Calling it again changes nothing that is right already.
+ */
+void gpu_reconcile(struct gpu *gpu, struct control *control);
+
+/* Takes over what the module says; @parent NULL: it knows no such parent. */
+void gpu_set_parent(struct gpu *gpu, const struct octavo_parent *parent);
+
+const char *gpu_state_name(enum gpu_state state);
+
+#endif /* OCTAVO_DAEMON_GPU_H */

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* octavod: parses its command line, starts manager and bus, and runs the main loop. */
+#include <gio/gio.h>
+#include <glib-unix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/bus.h"
+#include "daemon/manager.h"
+
+#define EXIT_CONFIGURATION	78	/* EX_CONFIG: systemd does not try again */
+#define EXIT_SECOND_INSTANCE	3	/* likewise */
+
+struct octavod {
+	GMainLoop *loop;
+	struct manager *manager;
+	int status;
+};
+
+/* conf.log_level, for the writer, which GLib gives no argument from here */
+static GLogLevelFlags log_level = G_LOG_LEVEL_INFO;
+
+static GLogWriterOutput main_log(GLogLevelFlags level, const GLogField *fields, gsize count,
+				 void *data)
+{
+	(void)data;
+	if ((level & G_LOG_LEVEL_MASK) > log_level)
+		return G_LOG_WRITER_HANDLED;
+	if (g_log_writer_is_journald(STDERR_FILENO) &&
+	    g_log_writer_journald(level, fields, count, NULL) == G_LOG_WRITER_HANDLED)
+		return G_LOG_WRITER_HANDLED;
+	return g_log_writer_standard_streams(level, fields, count, NULL);
+}
+
+static int main_status(const GError *error)
+{
+	if (error->domain == CONF_ERROR)
+		return EXIT_CONFIGURATION;
+	if (g_error_matches(error, CONTROL_ERROR, CONTROL_ERROR_BUSY) ||
+	    g_error_matches(error, G_IO_ERROR, G_IO_ERROR_EXISTS))
+		return EXIT_SECOND_INSTANCE;
+	return EXIT_FAILURE;
+}
+
+static void main_fatal(const GError *error, void *data)
+{
+	struct octavod *octavod = data;
+
+	g_critical("%s", error->message);
+	octavod->status = main_status(error);
+	g_main_loop_quit(octavod->loop);
+}
+
+static gboolean main_stop(void *data)
+{
+	struct octavod *octavod = data;
+
+	sd_notify(0, "STOPPING=1");
+	g_main_loop_quit(octavod->loop);
+	return G_SOURCE_CONTINUE;
+}
+
+static void main_apply_conf(struct octavod *octavod)
+{
+	log_level = manager_conf(octavod->manager)->log_level;
+}
+
+static gboolean main_reload(void *data)
+{
+	struct octavod *octavod = data;
+	g_autoptr(GError) error = NULL;
+
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GINT64_FORMAT, g_get_monotonic_time());
+	if (manager_reload(octavod->manager, &error)) {
+		main_apply_conf(octavod);
+		sd_notify(0, "READY=1\nSTATUS=configuration read");
+	} else {
+		g_warning("%s: the configuration in force stays", error->message);
+		sd_notifyf(0, "READY=1\nSTATUS=configuration refused: %s", error->message);
+	}
+	return G_SOURCE_CONTINUE;
+}
+
+static gboolean main_watchdog(void *data)
+{
+	(void)data;
+	sd_notify(0, "WATCHDOG=1");
+	return G_SOURCE_CONTINUE;
+}
+
+static int main_run(struct octavod *octavod, const char *conf_path)
+{
+	g_autoptr(GError) error = NULL;
+	struct bus *bus;
+	uint64_t watchdog_us;
+
+	octavod->manager = manager_new(conf_path, &error);
+	if (!octavod->manager) {
+		g_critical("%s", error->message);
+		return main_status(error);
+	}
+	main_apply_conf(octavod);
+	bus = bus_new(octavod->manager, main_fatal, octavod, &error);
+	if (!bus) {
+		g_critical("%s", error->message);
+		manager_free(octavod->manager);
+		return main_status(error);
+	}
+	g_unix_signal_add(SIGTERM, main_stop, octavod);
+	g_unix_signal_add(SIGINT, main_stop, octavod);
+	g_unix_signal_add(SIGHUP, main_reload, octavod);
+	if (sd_watchdog_enabled(0, &watchdog_us) > 0)
+		g_timeout_add((guint)(watchdog_us / 2000), main_watchdog, NULL);
+	sd_notify(0, "READY=1");
+	g_main_loop_run(octavod->loop);
+
+	bus_free(bus);
+	manager_free(octavod->manager);
+	return octavod->status;
+}
+
+int main(int argc, char **argv)
+{
+	g_autofree char *conf_path = NULL;
+	gboolean version = FALSE, check = FALSE;
+	const GOptionEntry entries[] = {
+		{ "config", 'c', 0, G_OPTION_ARG_FILENAME, &conf_path,
+		  "read FILE and FILE.d/ instead of " OCTAVO_CONF, "FILE" },
+		{ "check", 0, 0, G_OPTION_ARG_NONE, &check,
+		  "check the configuration and end", NULL },
+		{ "version", 0, 0, G_OPTION_ARG_NONE, &version, "print the version and end", NULL },
+		{ 0 },
+	};
+	g_autoptr(GOptionContext) context = g_option_context_new("- fold GPUs into vGPUs");
+	struct octavod octavod = { .status = EXIT_SUCCESS };
+	g_autoptr(GError) error = NULL;
+	struct conf *conf;
+	int status;
+
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (!g_option_context_parse(context, &argc, &argv, &error) || argc > 1) {
+		fprintf(stderr, "octavod: %s: see octavod --help\n",
+			error ? error->message : "it takes no arguments beside options");
+		return 2;
+	}
+	if (version) {
+		puts("octavod " OCTAVO_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (check) {
+		conf = conf_load(conf_path ? conf_path : OCTAVO_CONF, &error);
+		if (!conf) {
+			fprintf(stderr, "octavod: %s\n", error->message);
+			return EXIT_CONFIGURATION;
+		}
+		conf_free(conf);
+		return EXIT_SUCCESS;
+	}
+
+	g_log_set_writer_func(main_log, NULL, NULL);
+	octavod.loop = g_main_loop_new(NULL, FALSE);
+	status = main_run(&octavod, conf_path ? conf_path : OCTAVO_CONF);
+	g_main_loop_unref(octavod.loop);
+	return status;
+}

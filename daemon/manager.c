@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "daemon/manager.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "daemon/uevent.h"
+
+#define MANAGER_POLL_MS		1000u	/* while a vGPU is open: the module reports no change of state */
+#define MANAGER_RESCAN_MS	100u	/* a driver's binding is a burst of events */
+
+struct manager {
+	char *conf_path;
+	struct conf *conf;
+	struct control *control;
+	bool incompatible;		/* a module is there, but of another version */
+	struct uevent *uevent;
+	GPtrArray *gpus;
+	GPtrArray *vgpus;
+	GQueue events;
+	guint poll;
+	guint rescan;
+	const struct manager_listener *listener;
+	void *listener_data;
+};
+
+static void manager_attach(struct manager *manager);
+static void manager_rescan(struct manager *manager);
+
+/* ---- events and listener ---- */
+
+static void manager_event_free(void *data)
+{
+	struct manager_event *event = data;
+
+	g_free(event->uuid);
+	g_free(event->gpu);
+	g_free(event->message);
+	g_free(event);
+}
+
+const char *manager_event_name(enum manager_event_type type)
+{
+	static const char *const names[] = {
+		[MANAGER_EVENT_MODULE] = "module",
+		[MANAGER_EVENT_GPU] = "gpu",
+		[MANAGER_EVENT_CREATED] = "created",
+		[MANAGER_EVENT_REMOVED] = "removed",
+		[MANAGER_EVENT_OPENED] = "opened",
+		[MANAGER_EVENT_CLOSED] = "closed",
+		[MANAGER_EVENT_WORKER] = "worker",
+		[MANAGER_EVENT_WORKER_LOST] = "worker-lost",
+		[MANAGER_EVENT_REFUSED] = "refused",
+	};
+
+	return names[type];
+}
+
+/* One per type, for journalctl and the catalog. */
+static const char *manager_message_id(enum manager_event_type type)
+{
+	static const char *const ids[] = {
+		[MANAGER_EVENT_MODULE] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60001",
+		[MANAGER_EVENT_GPU] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60002",
+		[MANAGER_EVENT_CREATED] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60003",
+		[MANAGER_EVENT_REMOVED] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60004",
+		[MANAGER_EVENT_OPENED] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60005",
+		[MANAGER_EVENT_CLOSED] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60006",
+		[MANAGER_EVENT_WORKER] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60007",
+		[MANAGER_EVENT_WORKER_LOST] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60008",
+		[MANAGER_EVENT_REFUSED] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60009",
+	};
+
+	return ids[type];
+}
+
+static void manager_event_add(struct manager *manager, enum manager_event_type type,
+			      const char *uuid, const char *gpu, char *message)
+{
+	struct manager_event *event = g_new0(struct manager_event, 1);
+	bool bad = type == MANAGER_EVENT_WORKER_LOST || type == MANAGER_EVENT_REFUSED;
+
+	event->type = type;
+	event->time_us = g_get_real_time();
+	event->uuid = g_strdup(uuid);
+	event->gpu = g_strdup(gpu);
+	event->message = message;
+	g_queue_push_tail(&manager->events, event);
+	if (manager->events.length > MANAGER_EVENTS)
+		manager_event_free(g_queue_pop_head(&manager->events));
+
+	g_log_structured(G_LOG_DOMAIN, bad ? G_LOG_LEVEL_WARNING : G_LOG_LEVEL_MESSAGE,
+			 "MESSAGE_ID", manager_message_id(type),
+			 "OCTAVO_EVENT", manager_event_name(type),
+			 "OCTAVO_UUID", uuid, "OCTAVO_GPU", gpu,
+			 "MESSAGE", "%s%s%s", *uuid ? uuid : gpu, *uuid || *gpu ? ": " : "", message);
+	if (manager->listener)
+		manager->listener->event(event, manager->listener_data);
+}
+
+void manager_event(struct manager *manager, enum manager_event_type type, const struct vgpu *vgpu,
+		   const char *format, ...)
+{
+	struct pci_address address = { 0 };
+	g_autofree char *gpu = NULL;
+	va_list arguments;
+	char *message;
+
+	va_start(arguments, format);
+	message = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	if (vgpu) {
+		address.domain = vgpu->info.domain;
+		address.bus = vgpu->info.bus;
+		address.devfn = vgpu->info.devfn;
+		gpu = pci_address_format(&address);
+	}
+	manager_event_add(manager, type, vgpu ? vgpu->uuid : "", gpu ? gpu : "", message);
+	manager_changed(manager);
+}
+
+void manager_changed(struct manager *manager)
+{
+	if (manager->listener)
+		manager->listener->changed(manager->listener_data);
+}
+
+void manager_listen(struct manager *manager, const struct manager_listener *listener, void *data)
+{
+	manager->listener = listener;
+	manager->listener_data = data;
+}
+
+/* ---- GPUs ---- */
+
+struct gpu *manager_find_gpu(const struct manager *manager, const struct pci_address *address)
+{
+	for (unsigned int i = 0; i < manager->gpus->len; i++) {
+		struct gpu *gpu = g_ptr_array_index(manager->gpus, i);
+
+		if (pci_address_equal(&gpu->address, address))
+			return gpu;
+	}
+	return NULL;
+}
+
+static struct gpu *manager_add_gpu(struct manager *manager, const struct pci_address *address)
+{
+	struct gpu *gpu = manager_find_gpu(manager, address);
+
+	if (!gpu) {
+		gpu = gpu_new(address);
+		g_ptr_array_add(manager->gpus, gpu);
+	}
+	return gpu;
+}
+
+static struct pci_address manager_parent_address(const struct octavo_parent *parent)
+{
+	return (struct pci_address){ .domain = parent->domain, .bus = parent->bus, .devfn = parent->devfn };
+}
+
+static const struct device *manager_find_device(const GPtrArray *devices,
+						const struct pci_address *address)
+{
+	for (unsigned int i = 0; i < devices->len; i++) {
+		const struct device *device = g_ptr_array_index(devices, i);
+
+		if (pci_address_equal(&device->address, address))
+			return device;
+	}
+	return NULL;
+}
+
+/* GPUs are those on the bus, those configured, and those the module has from an earlier octavod. */
+static void manager_collect_gpus(struct manager *manager, const GPtrArray *devices)
+{
+	for (unsigned int i = 0; i < devices->len; i++)
+		manager_add_gpu(manager, &((struct device *)g_ptr_array_index(devices, i))->address);
+	for (unsigned int i = 0; i < manager->conf->gpus->len; i++)
+		manager_add_gpu(manager,
+				&g_array_index(manager->conf->gpus, struct conf_gpu, i).address);
+	if (manager->control) {
+		g_autoptr(GArray) parents = control_parents(manager->control);
+
+		for (unsigned int i = 0; i < parents->len; i++) {
+			struct pci_address address = manager_parent_address(
+				&g_array_index(parents, struct octavo_parent, i));
+
+			manager_add_gpu(manager, &address);
+		}
+	}
+}
+
+static void manager_rescan(struct manager *manager)
+{
+	g_autoptr(GError) error = NULL;
+	g_autoptr(GPtrArray) devices = device_list(&error);
+
+	if (!devices) {
+		g_warning("%s", error->message);
+		return;
+	}
+	manager_collect_gpus(manager, devices);
+	for (unsigned int i = manager->gpus->len; i-- > 0;) {
+		struct gpu *gpu = g_ptr_array_index(manager->gpus, i);
+		const struct device *device = manager_find_device(devices, &gpu->address);
+		struct conf_gpu wanted = *conf_gpu(manager->conf, &gpu->address);
+		bool nobodys = !device && !gpu->vgpus &&
+			       !conf_has_gpu(manager->conf, &gpu->address);
+
+		if (nobodys)
+			wanted.enable = false;
+		gpu_set_conf(gpu, &wanted);
+		gpu_set_device(gpu, device);
+		gpu_reconcile(gpu, manager->control);
+		if (nobodys && gpu->state == GPU_DISABLED)
+			g_ptr_array_remove_index(manager->gpus, i);
+	}
+	manager_refresh(manager);
+	manager_changed(manager);
+}
+
+static gboolean manager_rescan_now(void *data)
+{
+	struct manager *manager = data;
+
+	manager->rescan = 0;
+	if (!manager->control)
+		manager_attach(manager);
+	manager_rescan(manager);
+	return G_SOURCE_REMOVE;
+}
+
+static void manager_rescan_soon(struct manager *manager)
+{
+	if (!manager->rescan)
+		manager->rescan = g_timeout_add(MANAGER_RESCAN_MS, manager_rescan_now, manager);
+}
+
+/* ---- vGPUs ---- */
+
+static struct vgpu *manager_vgpu_by_id(const struct manager *manager, const uint8_t uuid[UUID_BYTES])
+{
+	for (unsigned int i = 0; i < manager->vgpus->len; i++) {
+		struct vgpu *vgpu = g_ptr_array_index(manager->vgpus, i);
+
+		if (memcmp(vgpu->info.uuid, uuid, UUID_BYTES) == 0)
+			return vgpu;
+	}
+	return NULL;
+}
+
+struct vgpu *manager_find_vgpu(const struct manager *manager, const char *uuid)
+{
+	uint8_t id[UUID_BYTES];
+
+	return uuid_parse(uuid, id) ? manager_vgpu_by_id(manager, id) : NULL;
+}
+
+static gboolean manager_poll(void *data)
+{
+	struct manager *manager = data;
+
+	manager_refresh(manager);
+	return G_SOURCE_CONTINUE;
+}
+
+static void manager_poll_as_needed(struct manager *manager)
+{
+	bool needed = false;
+
+	for (unsigned int i = 0; i < manager->vgpus->len; i++) {
+		struct vgpu *vgpu = g_ptr_array_index(manager->vgpus, i);
+
+		needed |= vgpu->info.state != OCTAVO_VGPU_IDLE;
+	}
+	if (needed && !manager->poll) {
+		manager->poll = g_timeout_add(MANAGER_POLL_MS, manager_poll, manager);
+	} else if (!needed && manager->poll) {
+		g_source_remove(manager->poll);
+		manager->poll = 0;
+	}
+}
+
+static bool manager_refresh_vgpus(struct manager *manager)
+{
+	g_autoptr(GArray) list = control_vgpus(manager->control);
+	bool changed = false;
+
+	for (unsigned int i = 0; i < manager->vgpus->len; i++)
+		((struct vgpu *)g_ptr_array_index(manager->vgpus, i))->listed = false;
+	for (unsigned int i = 0; i < list->len; i++) {
+		const struct octavo_vgpu *info = &g_array_index(list, struct octavo_vgpu, i);
+		struct vgpu *vgpu = manager_vgpu_by_id(manager, info->uuid);
+
+		if (vgpu) {
+			changed |= vgpu_update(vgpu, info);
+		} else {
+			vgpu = vgpu_new(manager, info);
+			g_ptr_array_add(manager->vgpus, vgpu);
+			changed = true;
+		}
+		vgpu->listed = true;
+	}
+	for (unsigned int i = manager->vgpus->len; i-- > 0;) {
+		if (((struct vgpu *)g_ptr_array_index(manager->vgpus, i))->listed)
+			continue;
+		g_ptr_array_remove_index(manager->vgpus, i);
+		changed = true;
+	}
+	return changed;
+}
+
+static void manager_refresh_parents(struct manager *manager)
+{
+	g_autoptr(GArray) parents = control_parents(manager->control);
+
+	for (unsigned int i = 0; i < manager->gpus->len; i++) {
+		struct gpu *gpu = g_ptr_array_index(manager->gpus, i);
+		const struct octavo_parent *found = NULL;
+
+		for (unsigned int j = 0; j < parents->len && !found; j++) {
+			const struct octavo_parent *parent =
+				&g_array_index(parents, struct octavo_parent, j);
+			struct pci_address address = manager_parent_address(parent);
+
+			if (pci_address_equal(&address, &gpu->address))
+				found = parent;
+		}
+		gpu_set_parent(gpu, found);
+	}
+}
+
+void manager_refresh(struct manager *manager)
+{
+	if (!manager->control)
+		return;
+	if (manager_refresh_vgpus(manager)) {
+		manager_refresh_parents(manager);
+		manager_changed(manager);
+	}
+	manager_poll_as_needed(manager);
+}
+
+bool manager_resize(struct manager *manager, struct vgpu *vgpu, uint32_t width, uint32_t height,
+		    GError **error)
+{
+	if (width < OCTAVO_MODE_MIN || width > OCTAVO_MODE_WIDTH_MAX || width % 8 ||
+	    height < OCTAVO_MODE_MIN || height > OCTAVO_MODE_HEIGHT_MAX) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_FAILED,
+			    "%ux%u is no mode of a vGPU: allowed are %u to %u pixels of width, a multiple of 8, and %u to %u of height",
+			    width, height, OCTAVO_MODE_MIN, OCTAVO_MODE_WIDTH_MAX, OCTAVO_MODE_MIN,
+			    OCTAVO_MODE_HEIGHT_MAX);
+		return false;
+	}
+	if (!manager->control) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_ABSENT, "octavo.ko is not loaded");
+		return false;
+	}
+	if (!control_set_mode(manager->control, vgpu->info.uuid, width, height, error))
+		return false;
+	manager_refresh(manager);
+	return true;
+}
+
+void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
+			  struct worker_setup *setup)
+{
+	struct pci_address address = {
+		.domain = vgpu->info.domain,
+		.bus = vgpu->info.bus,
+		.devfn = vgpu->info.devfn,
+	};
+	struct gpu *gpu = manager_add_gpu(manager, &address);
+
+	*setup = (struct worker_setup){
+		.program = manager->conf->worker,
+		.uuid = vgpu->uuid,
+		.gpu = gpu->address_text,
+		.renderer = conf_renderer_name(gpu->conf.renderer),
+		.vulkan_device = gpu->conf.vulkan_device,
+	};
+}
+
+/* ---- the module ---- */
+
+struct control *manager_control(struct manager *manager)
+{
+	return manager->control;
+}
+
+static void manager_detach(struct manager *manager)
+{
+	g_clear_pointer(&manager->control, control_close);
+	g_ptr_array_set_size(manager->vgpus, 0);
+	manager_poll_as_needed(manager);
+	manager_event(manager, MANAGER_EVENT_MODULE, NULL, "octavo.ko is gone");
+	manager_rescan_soon(manager);
+}
+
+static void manager_control_event(const struct octavo_control_event *event, void *data)
+{
+	struct manager *manager = data;
+	struct vgpu *vgpu;
+
+	if (!event) {
+		manager_detach(manager);
+		return;
+	}
+	if (event->type == OCTAVO_CONTROL_PARENT || event->lost)
+		manager_rescan_soon(manager);
+
+	/* A vGPU that is removed is in the list no more: tell before looking */
+	if (event->type == OCTAVO_CONTROL_REMOVED) {
+		vgpu = manager_vgpu_by_id(manager, event->uuid);
+		if (vgpu)
+			manager_event(manager, MANAGER_EVENT_REMOVED, vgpu, "%s removed", vgpu->type);
+	}
+	manager_refresh(manager);
+	vgpu = manager_vgpu_by_id(manager, event->uuid);
+	if (!vgpu)
+		return;
+	switch (event->type) {
+	case OCTAVO_CONTROL_CREATED:
+		manager_event(manager, MANAGER_EVENT_CREATED, vgpu, "%s created", vgpu->type);
+		break;
+	case OCTAVO_CONTROL_OPENED:
+		vgpu_opened(vgpu, event->session);
+		manager_event(manager, MANAGER_EVENT_OPENED, vgpu, "opened by process %u (%s)",
+			      event->pid, vgpu->opener);
+		break;
+	case OCTAVO_CONTROL_WORKER_GONE:
+		vgpu_worker_gone(vgpu, event->session);
+		break;
+	case OCTAVO_CONTROL_CLOSED:
+		vgpu_closed(vgpu, event->session);
+		manager_event(manager, MANAGER_EVENT_CLOSED, vgpu, "closed");
+		break;
+	default:
+		break;
+	}
+}
+
+/* Opens the module if it is there; whatever else is wrong is told once. */
+static bool manager_try_attach(struct manager *manager, GError **error)
+{
+	g_autoptr(GError) cause = NULL;
+
+	manager->incompatible = false;
+	manager->control = control_open(CONTROL_PATH, &cause);
+	if (!manager->control) {
+		if (g_error_matches(cause, CONTROL_ERROR, CONTROL_ERROR_ABSENT)) {
+			g_message("%s (octavod waits for it)", cause->message);
+			return true;
+		}
+		if (g_error_matches(cause, CONTROL_ERROR, CONTROL_ERROR_ABI)) {
+			manager->incompatible = true;
+			g_warning("%s", cause->message);
+			return true;
+		}
+		g_propagate_error(error, g_steal_pointer(&cause));
+		return false;
+	}
+	control_watch(manager->control, manager_control_event, manager);
+	manager_refresh_vgpus(manager);
+	for (unsigned int i = 0; i < manager->vgpus->len; i++)
+		vgpu_adopt(g_ptr_array_index(manager->vgpus, i));
+	manager_event(manager, MANAGER_EVENT_MODULE, NULL, "octavo.ko is there, %u vGPUs",
+		      manager->vgpus->len);
+	return true;
+}
+
+static void manager_attach(struct manager *manager)
+{
+	g_autoptr(GError) error = NULL;
+
+	if (!manager_try_attach(manager, &error) && manager->listener)
+		manager->listener->fatal(error, manager->listener_data);
+}
+
+const char *manager_module_state(const struct manager *manager)
+{
+	if (manager->control)
+		return "loaded";
+	return manager->incompatible ? "incompatible" : "absent";
+}
+
+static void manager_uevent(enum uevent_subject subject, void *data)
+{
+	struct manager *manager = data;
+
+	if (subject == UEVENT_PCI || !manager->control)
+		manager_rescan_soon(manager);
+}
+
+/* ---- life ---- */
+
+static void manager_free_gpu(void *data)
+{
+	gpu_free(data);
+}
+
+static void manager_free_vgpu(void *data)
+{
+	vgpu_free(data);
+}
+
+struct manager *manager_new(const char *conf_path, GError **error)
+{
+	struct manager *manager = g_new0(struct manager, 1);
+
+	manager->conf_path = g_strdup(conf_path);
+	manager->gpus = g_ptr_array_new_with_free_func(manager_free_gpu);
+	manager->vgpus = g_ptr_array_new_with_free_func(manager_free_vgpu);
+	g_queue_init(&manager->events);
+
+	manager->conf = conf_load(conf_path, error);
+	if (!manager->conf)
+		goto fail;
+	/* Listen before looking, so that a module that comes in between is not missed */
+	manager->uevent = uevent_new(manager_uevent, manager, error);
+	if (!manager->uevent || !manager_try_attach(manager, error))
+		goto fail;
+	manager_rescan(manager);
+	return manager;
+
+fail:
+	manager_free(manager);
+	return NULL;
+}
+
+void manager_free(struct manager *manager)
+{
+	if (!manager)
+		return;
+	manager->listener = NULL;
+	if (manager->poll)
+		g_source_remove(manager->poll);
+	if (manager->rescan)
+		g_source_remove(manager->rescan);
+	uevent_free(manager->uevent);
+	g_ptr_array_unref(manager->vgpus);
+	g_ptr_array_unref(manager->gpus);
+	control_close(manager->control);
+	conf_free(manager->conf);
+	g_queue_clear_full(&manager->events, manager_event_free);
+	g_free(manager->conf_path);
+	g_free(manager);
+}
+
+bool manager_reload(struct manager *manager, GError **error)
+{
+	struct conf *conf = conf_load(manager->conf_path, error);
+
+	if (!conf)
+		return false;
+	conf_free(manager->conf);
+	manager->conf = conf;
+	manager_rescan(manager);
+	return true;
+}
+
+const GPtrArray *manager_gpus(const struct manager *manager)
+{
+	return manager->gpus;
+}
+
+const GPtrArray *manager_vgpus(const struct manager *manager)
+{
+	return manager->vgpus;
+}
+
+const struct conf *manager_conf(const struct manager *manager)
+{
+	return manager->conf;
+}
+
+const char *manager_conf_path(const struct manager *manager)
+{
+	return manager->conf_path;
+}
+
+const GQueue *manager_events(const struct manager *manager)
+{
+	return &manager->events;
+}

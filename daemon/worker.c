@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "daemon/worker.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORKER_SESSION_FD 3
+
+struct worker {
+	pid_t pid;
+	int pidfd;
+	bool child;		/* ours to reap */
+	guint source;
+	guint retire_timer;
+	worker_ended_fn fn;
+	void *data;
+};
+
+static int worker_pidfd(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static char *worker_how(struct worker *worker)
+{
+	siginfo_t info = { 0 };
+
+	if (!worker->child)
+		return g_strdup("ended");
+	if (waitid(P_PIDFD, (id_t)worker->pidfd, &info, WEXITED | WNOHANG) < 0 || !info.si_pid)
+		return g_strdup_printf("ended (%s)", g_strerror(errno));
+	if (info.si_code == CLD_EXITED)
+		return g_strdup_printf("exited with status %d", info.si_status);
+	return g_strdup_printf("was killed by signal %d (%s)", info.si_status,
+			       g_strsignal(info.si_status));
+}
+
+static gboolean worker_ended(int fd, GIOCondition condition, void *data)
+{
+	struct worker *worker = data;
+	g_autofree char *how = worker_how(worker);
+
+	(void)fd;
+	(void)condition;
+	worker->source = 0;
+	worker->child = false;
+	worker->fn(worker, how, worker->data);
+	return G_SOURCE_REMOVE;
+}
+
+static struct worker *worker_new(pid_t pid, int pidfd, bool child, worker_ended_fn fn, void *data)
+{
+	struct worker *worker = g_new0(struct worker, 1);
+
+	worker->pid = pid;
+	worker->pidfd = pidfd;
+	worker->child = child;
+	worker->fn = fn;
+	worker->data = data;
+	worker->source = g_unix_fd_add(pidfd, G_IO_IN, worker_ended, worker);
+	return worker;
+}
+
+char **worker_arguments(const struct worker_setup *setup)
+{
+	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+
+	g_strv_builder_add_many(builder, setup->program, "--uuid", setup->uuid, "--gpu", setup->gpu,
+				"--renderer", setup->renderer, NULL);
+	if (setup->vulkan_device)
+		g_strv_builder_add_many(builder, "--vulkan-device", setup->vulkan_device, NULL);
+	return g_strv_builder_end(builder);
+}
+
+/* Between fork and exec: a session of its own, so that no signal for octavod's group reaches it. */
+static void worker_child_setup(void *data)
+{
+	(void)data;
+	setsid();
+}
+
+struct worker *worker_start(const struct worker_setup *setup, int session_fd, worker_ended_fn fn,
+			    void *data, GError **error)
+{
+	g_auto(GStrv) argv = worker_arguments(setup);
+	g_auto(GStrv) environment = g_get_environ();
+	const int target = WORKER_SESSION_FD;
+	int pidfd;
+	GPid pid;
+
+	/* They belong to octavod: a worker that answered for it would confuse systemd */
+	environment = g_environ_unsetenv(environment, "NOTIFY_SOCKET");
+	environment = g_environ_unsetenv(environment, "WATCHDOG_USEC");
+	environment = g_environ_unsetenv(environment, "WATCHDOG_PID");
+
+	if (!g_spawn_async_with_pipes_and_fds("/", (const char *const *)argv,
+					      (const char *const *)environment,
+					      G_SPAWN_DO_NOT_REAP_CHILD, worker_child_setup, NULL,
+					      -1, STDERR_FILENO, STDERR_FILENO, &session_fd, &target,
+					      1, &pid, NULL, NULL, NULL, error))
+		return NULL;
+	pidfd = worker_pidfd(pid);
+	if (pidfd < 0) {
+		g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED, "pidfd_open: %s",
+			    g_strerror(errno));
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return NULL;
+	}
+	return worker_new(pid, pidfd, true, fn, data);
+}
+
+struct worker *worker_adopt(pid_t pid, worker_ended_fn fn, void *data)
+{
+	int pidfd = worker_pidfd(pid);
+
+	return pidfd < 0 ? NULL : worker_new(pid, pidfd, false, fn, data);
+}
+
+pid_t worker_pid(const struct worker *worker)
+{
+	return worker->pid;
+}
+
+void worker_kill(struct worker *worker, int signal)
+{
+	syscall(SYS_pidfd_send_signal, worker->pidfd, signal, NULL, 0);
+}
+
+static void worker_retired(struct worker *worker, const char *how, void *data)
+{
+	(void)data;
+	g_message("worker %d %s", (int)worker->pid, how);
+	worker_free(worker);
+}
+
+static gboolean worker_overdue(void *data)
+{
+	struct worker *worker = data;
+
+	g_warning("worker %d did not end with its session: killing it", (int)worker->pid);
+	worker->retire_timer = 0;
+	worker_kill(worker, SIGKILL);
+	return G_SOURCE_REMOVE;
+}
+
+void worker_retire(struct worker *worker, unsigned int grace_ms)
+{
+	worker->fn = worker_retired;
+	worker->retire_timer = g_timeout_add(grace_ms, worker_overdue, worker);
+}
+
+void worker_free(struct worker *worker)
+{
+	if (!worker)
+		return;
+	if (worker->retire_timer)
+		g_source_remove(worker->retire_timer);
+	if (worker->source)
+		g_source_remove(worker->source);
+	close(worker->pidfd);
+	g_free(worker);
+}
