@@ -1,1 +1,22 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# The virtio-gpu device and the worker program. The device is a library so that tests can have it
+# without a session.
+noinst_LTLIBRARIES += liboctavo-gpu.la
+liboctavo_gpu_la_SOURCES = \
+	gpu/backing.c gpu/backing.h \
+	gpu/command.c gpu/command.h \
+	gpu/console.c gpu/console.h \
+	gpu/control.c gpu/control.h \
+	gpu/cursor.c gpu/cursor.h \
+	gpu/edid.c gpu/edid.h \
+	gpu/gpu.c gpu/gpu.h \
+	gpu/log.c gpu/log.h \
+	gpu/resource.c gpu/resource.h \
+	gpu/surface.c gpu/surface.h
+liboctavo_gpu_la_LIBADD = liboctavo-vfio.la
+
+pkglibexec_PROGRAMS += octavo-vgpu
+octavo_vgpu_SOURCES = \
+	gpu/main.c \
+	gpu/worker.c gpu/worker.h
+octavo_vgpu_LDADD = liboctavo-gpu.la
