@@ -1,1 +1,24 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# octavoctl. What a test can have without a bus is a library.
+tools_cppflags = $(AM_CPPFLAGS) -DG_LOG_DOMAIN=\"octavoctl\" -DOCTAVO_VERSION=\"$(PACKAGE_VERSION)\"
+tools_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(JSON_CFLAGS)
+
+noinst_LTLIBRARIES += liboctavo-tools.la
+liboctavo_tools_la_SOURCES = \
+	tools/client.c tools/client.h \
+	tools/doctor.c tools/doctor.h \
+	tools/kvm.c tools/kvm.h \
+	tools/output.c tools/output.h
+liboctavo_tools_la_CPPFLAGS = $(tools_cppflags)
+liboctavo_tools_la_CFLAGS = $(tools_cflags)
+liboctavo_tools_la_LIBADD = $(GLIB_LIBS) $(JSON_LIBS)
+
+bin_PROGRAMS += octavoctl
+octavoctl_SOURCES = \
+	tools/change.c \
+	tools/examine.c tools/examine.h \
+	tools/octavoctl.c tools/octavoctl.h \
+	tools/query.c
+octavoctl_CPPFLAGS = $(tools_cppflags)
+octavoctl_CFLAGS = $(tools_cflags)
+octavoctl_LDADD = liboctavo-tools.la $(GLIB_LIBS) $(JSON_LIBS)
