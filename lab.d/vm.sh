@@ -157,7 +157,7 @@ vm_kill() {
 
 # Lines of a kernel log that mean a fault in the kernel.
 kernel_complaints() {
-	grep -E 'WARNING:|BUG:|BUG |Oops|general protection fault|INFO: task .* blocked|rcu.*(stall|detected)|soft lockup|circular locking|suspicious RCU|KASAN|UBSAN|refcount_t:|list_(add|del) corruption|unreferenced object|Bad page|Kernel panic|segfault at|hung_task' "$@"
+	grep -E 'WARNING:|BUG:|BUG |Oops|general protection fault|INFO: task .* blocked|rcu: INFO: .*(stall|detected)|soft lockup|circular locking|suspicious RCU|KASAN|UBSAN|refcount_t:|list_(add|del) corruption|unreferenced object|Bad page|Kernel panic|segfault at' "$@"
 }
 
 # ./lab host [--kernel V] [--no-build] [-- CMD...]
