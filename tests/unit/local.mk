@@ -26,6 +26,30 @@ test_control_SOURCES = tests/unit/test_control.c
 test_control_CFLAGS = $(unit_cflags)
 test_control_LDADD = $(device_ldadd)
 
+# octavod's and octavoctl's parts
+unit_tests += test_backoff test_conf test_device test_doctor test_ident test_worker
+daemon_test_cflags = $(unit_cflags) $(GLIB_CFLAGS)
+daemon_test_ldadd = liboctavo-daemon.la $(GLIB_LIBS) $(CUNIT_LIBS)
+test_backoff_SOURCES = tests/unit/test_backoff.c
+test_backoff_CFLAGS = $(daemon_test_cflags)
+test_backoff_LDADD = $(daemon_test_ldadd)
+test_conf_SOURCES = tests/unit/test_conf.c
+test_conf_CFLAGS = $(daemon_test_cflags)
+test_conf_LDADD = $(daemon_test_ldadd)
+test_device_SOURCES = tests/unit/test_device.c
+test_device_CFLAGS = $(daemon_test_cflags)
+test_device_LDADD = $(daemon_test_ldadd)
+test_ident_SOURCES = tests/unit/test_ident.c
+test_ident_CFLAGS = $(daemon_test_cflags)
+test_ident_LDADD = $(daemon_test_ldadd)
+test_worker_SOURCES = tests/unit/test_worker.c
+test_worker_CFLAGS = $(daemon_test_cflags)
+test_worker_LDADD = $(daemon_test_ldadd)
+test_doctor_SOURCES = tests/unit/test_doctor.c
+test_doctor_CFLAGS = $(daemon_test_cflags)
+test_doctor_LDADD = liboctavo-tools.la $(GLIB_LIBS) $(CUNIT_LIBS)
+EXTRA_DIST += tests/unit/folder.h
+
 if HAVE_CUNIT
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
