@@ -50,6 +50,15 @@ test_doctor_CFLAGS = $(daemon_test_cflags)
 test_doctor_LDADD = liboctavo-tools.la $(GLIB_LIBS) $(CUNIT_LIBS)
 EXTRA_DIST += tests/unit/folder.h
 
+# Policies, turns, simulator
+unit_tests += test_policy test_sim
+test_policy_SOURCES = tests/unit/test_policy.c
+test_policy_CFLAGS = $(unit_cflags)
+test_policy_LDADD = liboctavo-policy.la $(CUNIT_LIBS)
+test_sim_SOURCES = tests/unit/test_sim.c
+test_sim_CFLAGS = $(unit_cflags)
+test_sim_LDADD = liboctavo-sim.la $(CUNIT_LIBS)
+
 if HAVE_CUNIT
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)

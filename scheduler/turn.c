@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "scheduler/turn.h"
+
+#include <string.h>
+
+/* The part of a slice that may be forgiven as gaps: 1 / TURN_GAPS_PART. */
+#define TURN_GAPS_PART 8
+
+void turn_init(struct turn *turn, uint64_t now_ns)
+{
+	memset(turn, 0, sizeof(*turn));
+	policy_init(&turn->policy, now_ns);
+	turn->hold_ns = TURN_HOLD_NS;
+	turn->watchdog_ns = TURN_WATCHDOG_NS;
+	turn->holder = -1;
+	turn->previous = -1;
+}
+
+static uint64_t clamp64(uint64_t value, uint64_t least, uint64_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+/* When the holder fell idle, as far as it is believed: no earlier than the last thing charged. */
+static uint64_t turn_idle_since(const struct turn *turn, uint64_t now_ns,
+				const struct turn_view *view)
+{
+	uint64_t least = turn->charged_to_ns;
+
+	/* a hold plus the arbiter's own lateness ends the turn, so nothing earlier can be true */
+	if (now_ns > turn->hold_ns + TURN_GRACE_NS && least < now_ns - turn->hold_ns - TURN_GRACE_NS)
+		least = now_ns - turn->hold_ns - TURN_GRACE_NS;
+	return clamp64(view->idle_since_ns, least, now_ns);
+}
+
+/* Charge the holder up to end_ns. */
+static void turn_charge(struct turn *turn, uint64_t now_ns, uint64_t end_ns,
+			const struct turn_view *view)
+{
+	uint64_t elapsed, gaps, most;
+
+	if (end_ns <= turn->charged_to_ns)
+		return;
+	elapsed = end_ns - turn->charged_to_ns;
+	gaps = view->gaps_ns >= turn->gaps_seen_ns ? view->gaps_ns - turn->gaps_seen_ns : 0;
+	most = (turn->slice_used_ns + turn->slice_gaps_ns + elapsed) / TURN_GAPS_PART;
+	most = most > turn->slice_gaps_ns ? most - turn->slice_gaps_ns : 0;
+	gaps = clamp64(gaps, 0, most < elapsed ? most : elapsed);
+	turn->gaps_seen_ns = view->gaps_ns;
+	turn->charged_to_ns = end_ns;
+	turn->slice_gaps_ns += gaps;
+	turn->slice_used_ns += elapsed - gaps;
+	policy_charge(&turn->policy, turn->holder, elapsed - gaps, now_ns);
+}
+
+/* Charge what the holder has used so far; the tail of an open gap is left for later. */
+static void turn_account(struct turn *turn, uint64_t now_ns, const struct turn_view *view)
+{
+	if (!turn->started && (view->busy || view->first_ns >= turn->opened_ns)) {
+		uint64_t first = view->first_ns ? view->first_ns : now_ns;
+		uint64_t most = turn->opened_ns + TURN_GRACE_NS;
+
+		turn->started = true;
+		turn->charged_to_ns = clamp64(first, turn->opened_ns, most < now_ns ? most : now_ns);
+		turn->gaps_seen_ns = view->gaps_ns;
+	}
+	if (turn->started)
+		turn_charge(turn, now_ns,
+			    view->busy ? now_ns : turn_idle_since(turn, now_ns, view), view);
+}
+
+static void turn_slice_begin(struct turn *turn, uint64_t begin_ns)
+{
+	turn->slice_begin_ns = begin_ns;
+	turn->slice_end_ns = begin_ns + turn->policy.slice_ns;
+	turn->slice_used_ns = 0;
+	turn->slice_gaps_ns = 0;
+}
+
+static uint32_t turn_others(const struct turn *turn)
+{
+	uint32_t others = 0;
+
+	for (int i = 0; i < turn->policy.limit; i++)
+		others += turn->policy.vgpus[i].used && turn->policy.vgpus[i].working &&
+			  i != turn->holder;
+	return others;
+}
+
+static void turn_ended(struct turn *turn, uint64_t end_ns, struct turn_action *action)
+{
+	action->act = TURN_ENDED;
+	action->vgpu = turn->holder;
+	action->slice = (struct turn_slice){
+		.begin_ns = turn->slice_begin_ns,
+		.end_ns = end_ns,
+		.granted_ns = turn->slice_end_ns - turn->slice_begin_ns,
+		.used_ns = turn->slice_used_ns,
+		.overrun_ns = end_ns > turn->slice_end_ns ? end_ns - turn->slice_end_ns : 0,
+		.vgpu = (uint32_t)turn->holder,
+		.waiting = turn_others(turn),
+	};
+}
+
+static void turn_begin(struct turn *turn, int vgpu, uint64_t now_ns)
+{
+	policy_begin(&turn->policy, vgpu, now_ns);
+	turn->phase = TURN_PHASE_OPEN;
+	turn->holder = vgpu;
+	turn->parked = false;
+	turn->started = false;
+	turn->lapsed = false;
+	turn->opened_ns = now_ns;
+	turn->charged_to_ns = now_ns;
+	turn_slice_begin(turn, now_ns);
+	if (turn->previous >= 0 && turn->previous != vgpu)
+		turn->switches++;
+	turn->previous = vgpu;
+}
+
+static void turn_close(struct turn *turn, struct turn_action *action)
+{
+	turn->phase = TURN_PHASE_DRAIN;
+	action->act = TURN_CLOSE;
+	action->vgpu = turn->holder;
+}
+
+/* Tell the policy who has work. The holder has until its turn ends, whatever the moment shows. */
+static void turn_look(struct turn *turn, uint64_t now_ns, const struct turn_view *views)
+{
+	for (int i = 0; i < turn->policy.limit; i++) {
+		bool working = views[i].waiting || views[i].busy;
+
+		if (!turn->policy.vgpus[i].used)
+			continue;
+		if (i == turn->holder && !turn->parked && !turn->lapsed)
+			working = true;
+		policy_set_working(&turn->policy, i, working, now_ns);
+	}
+}
+
+/* Whether the policy would let the holder begin a turn now, if it alone had work. */
+static bool turn_may_begin(struct turn *turn, uint64_t now_ns)
+{
+	uint64_t retry_ns;
+	int next;
+
+	policy_set_working(&turn->policy, turn->holder, true, now_ns);
+	next = policy_next(&turn->policy, now_ns, &retry_ns);
+	return next == turn->holder;
+}
+
+/* The idle hold of the holder is over: it gives the GPU up, or keeps it parked. */
+static void turn_lapse(struct turn *turn, uint64_t now_ns, bool wanted, struct turn_action *action,
+		       const struct turn_view *view)
+{
+	uint64_t since = turn->started ? turn_idle_since(turn, now_ns, view) : turn->opened_ns;
+
+	if (wanted) {
+		turn->hold_idle_ns += now_ns - since;
+		turn_charge(turn, now_ns, now_ns, view);
+		turn->lapsed = true;
+		turn_close(turn, action);
+		return;
+	}
+	turn_ended(turn, now_ns, action);
+	turn->parked = true;
+}
+
+static bool turn_step_open(struct turn *turn, uint64_t now_ns, const struct turn_view *views,
+			   struct turn_action *action)
+{
+	const struct turn_view *view = &views[turn->holder];
+	uint64_t retry_ns, again_ns;
+	int other = policy_next_but(&turn->policy, turn->holder, now_ns, &retry_ns);
+	int next;
+
+	if (turn->parked) {
+		if (other >= 0 || (view->busy && !turn_may_begin(turn, now_ns))) {
+			/* a submission may slip in before the gate is seen closed: charge it from here */
+			turn_begin(turn, turn->holder, now_ns);
+			turn->started = true;
+			turn->lapsed = true;
+			turn->gaps_seen_ns = view->gaps_ns;
+			turn_close(turn, action);
+			return true;
+		}
+		if (!view->busy) {
+			action->deadline_ns = retry_ns;
+			action->parked = true;
+			return false;
+		}
+		policy_set_working(&turn->policy, turn->holder, true, now_ns);
+		turn_begin(turn, turn->holder, now_ns);
+		turn_account(turn, now_ns, view);
+	}
+	if (!view->busy) {
+		uint64_t hold_ns = turn->started ? turn->hold_ns : 2 * turn->hold_ns;
+		uint64_t until = hold_ns + (turn->started ? turn_idle_since(turn, now_ns, view) :
+							     turn->opened_ns);
+
+		if (now_ns >= until) {
+			bool wanted = other >= 0 || !turn_may_begin(turn, now_ns);
+
+			turn_lapse(turn, now_ns, wanted, action, view);
+			return true;
+		}
+		action->deadline_ns = until;
+	}
+	if (now_ns >= turn->slice_end_ns || turn->policy.vgpus[turn->holder].not_before_ns) {
+		next = policy_next(&turn->policy, now_ns, &again_ns);
+		if (next != turn->holder) {
+			turn_close(turn, action);
+			return true;
+		}
+		turn_ended(turn, now_ns, action);
+		policy_begin(&turn->policy, turn->holder, now_ns);
+		turn_slice_begin(turn, now_ns);
+		return true;
+	}
+	if (turn->slice_end_ns < action->deadline_ns)
+		action->deadline_ns = turn->slice_end_ns;
+	action->contended = other >= 0 || turn_others(turn) > 0;
+	return false;
+}
+
+static bool turn_step_drain(struct turn *turn, uint64_t now_ns, const struct turn_view *view,
+			    struct turn_action *action)
+{
+	uint64_t end_ns;
+
+	if (view->busy)
+		return false;
+	end_ns = turn_idle_since(turn, now_ns, view);
+	turn->phase = TURN_PHASE_NONE;
+	turn_ended(turn, turn->lapsed || !turn->started ? now_ns : end_ns, action);
+	turn->holder = -1;
+	return true;
+}
+
+static void turn_overrun(struct turn *turn, uint64_t now_ns, const struct turn_view *view,
+			 struct turn_action *action)
+{
+	uint64_t since = view->stuck_since_ns;
+
+	if (!view->busy || since == 0)
+		return;
+	/* a kill takes a moment, and a second one for the same submission would count twice */
+	if (turn->killed_ns && since < turn->killed_ns)
+		since = turn->killed_ns;
+	if (now_ns >= since + turn->watchdog_ns) {
+		turn->killed_ns = now_ns;
+		action->act = TURN_KILL;
+		action->vgpu = turn->holder;
+	} else if (since + turn->watchdog_ns < action->deadline_ns) {
+		action->deadline_ns = since + turn->watchdog_ns;
+	}
+}
+
+void turn_step(struct turn *turn, uint64_t now_ns, const struct turn_view *views,
+	       struct turn_action *action)
+{
+	*action = (struct turn_action){
+		.act = TURN_WAIT, .vgpu = -1, .deadline_ns = POLICY_NEVER
+	};
+	/* before others' wake-ups are told: what was used alone is no debt to them */
+	if (turn->holder >= 0 && !turn->parked)
+		turn_account(turn, now_ns, &views[turn->holder]);
+	turn_look(turn, now_ns, views);
+	if (turn->phase == TURN_PHASE_NONE) {
+		int next = policy_next(&turn->policy, now_ns, &action->deadline_ns);
+
+		if (next < 0)
+			return;
+		turn_begin(turn, next, now_ns);
+		action->act = TURN_OPEN;
+		action->vgpu = next;
+		return;
+	}
+	if (turn->phase == TURN_PHASE_OPEN ? turn_step_open(turn, now_ns, views, action) :
+					     turn_step_drain(turn, now_ns, &views[turn->holder], action))
+		return;
+	turn_overrun(turn, now_ns, &views[turn->holder], action);
+}
+
+void turn_forget(struct turn *turn, int vgpu)
+{
+	if (turn->holder == vgpu) {
+		turn->holder = -1;
+		turn->phase = TURN_PHASE_NONE;
+		turn->parked = false;
+	}
+	if (turn->previous == vgpu)
+		turn->previous = -1;
+}
