@@ -4,7 +4,7 @@
 # Everything that the image depends on beside its root.
 image_path() {
 	local key
-	key=$(cat "$tree"/lab.d/{image-inside,image.sh,init.c,labexec.c,vmlinux-extract} | sha256sum | cut -c1-8)
+	key=$(cat "$tree"/lab.d/{image-inside,image.sh,init.c,labexec.c,vmlinux-extract} "$tree/tests/guest/init" | sha256sum | cut -c1-8)
 	echo "$(root_path "$1").$key"
 }
 
@@ -24,7 +24,7 @@ image_ensure() {
 		say "making the $kind disk image (log: $log)"
 		rm -rf --one-file-system "$dir.tmp"
 		mkdir -p "$dir.tmp"
-		(root_run host bash "$tree/lab.d/image-inside" "$tree" "$root" "$dir.tmp" "$spare") \
+		(root_run host bash "$tree/lab.d/image-inside" "$kind" "$tree" "$root" "$dir.tmp" "$spare") \
 			>"$log" 2>&1 </dev/null || {
 			tail -n 20 "$log" >&2
 			rm -rf --one-file-system "$dir.tmp"

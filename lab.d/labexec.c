@@ -2,7 +2,7 @@
 /*
  * labexec: run commands in a virtual machine over virtio-serial ports.
  *
- *   labexec agent PORT...                      in the machine: serve each port
+ *   labexec agent PORT...                      in the machine: serve each port of that name
  *   labexec run [-i] [-t] [-r] [-w S] SOCKET... -- CMD...   outside: run CMD there
  *   labexec qmp SOCKET JSON                    send one QMP command, print its answer
  *
@@ -20,6 +20,7 @@
  * of older sessions are ignored, a new request ends an abandoned session.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -429,13 +430,40 @@ static void session_frame(struct session *s, const struct frame *frame)
 	}
 }
 
-_Noreturn static void port_serve(const char *path)
+/* By the names that the kernel tells: the links of udev may come much later. */
+static int port_open(const char *name)
+{
+	DIR *dir = opendir("/sys/class/virtio-ports");
+	struct dirent *entry;
+	int fd = -1;
+
+	while (dir && fd < 0 && (entry = readdir(dir))) {
+		char path[300], found[64] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/sys/class/virtio-ports/%s/name", entry->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%63s", found) == 1 && !strcmp(found, name)) {
+			snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
+			fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+		}
+		fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+	return fd;
+}
+
+_Noreturn static void port_serve(const char *name)
 {
 	static struct session s = { .in = -1, .out = -1, .err = -1, .child_fd = -1 };
 	static struct reader reader;
 	struct timespec quiet = { .tv_nsec = 20000000 };
 	struct timespec look = { .tv_sec = 1 };
 	sigset_t connect_set;
+	bool announced = false;
 
 	prctl(PR_SET_NAME, "labexec");
 	signal(SIGPIPE, SIG_IGN);
@@ -443,13 +471,12 @@ _Noreturn static void port_serve(const char *path)
 	sigaddset(&connect_set, SIGIO);
 	sigprocmask(SIG_BLOCK, &connect_set, NULL);
 	do {
-		s.port = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+		s.port = port_open(name);
 		if (s.port < 0)
 			nanosleep(&quiet, NULL);
 	} while (s.port < 0);
 	fcntl(s.port, F_SETOWN, getpid());
 	fcntl(s.port, F_SETFL, O_NONBLOCK | O_ASYNC);
-	frame_send(s.port, FRAME_BOOT, 0, NULL, 0);
 
 	for (;;) {
 		struct pollfd pfd[] = {
@@ -461,8 +488,13 @@ _Noreturn static void port_serve(const char *path)
 		};
 		int ret;
 
-		if (poll(pfd, 5, -1) < 0)
+		if (poll(pfd, 5, announced ? -1 : 0) < 0)
 			continue;
+		if (!announced && !(pfd[0].revents & POLLHUP)) {
+			/* Not before the port is connected: that message may come after the port. */
+			frame_send(s.port, FRAME_BOOT, 0, NULL, 0);
+			announced = true;
+		}
 		if (pfd[0].revents & POLLIN) {
 			while ((ret = frame_read(s.port, &reader)) > 0) {
 				session_frame(&s, &reader.frame);

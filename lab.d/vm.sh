@@ -68,7 +68,7 @@ vm_start() {
 			qemu-system-x86_64 -name "octavo-host-$series" -M q35 "${args[@]}" -smp 2 -m 6G \
 			-nodefaults -display none -no-user-config \
 			-kernel "$image/vmlinux-$series" -initrd "$vm_dir/initrd" \
-			-append "lab.root=/dev/vda console=ttyS0 quiet mitigations=off panic=1 nowatchdog audit=0 apparmor=0 rcupdate.rcu_cpu_stall_timeout=120 systemd.show_status=no" \
+			-append "lab.root=/dev/vda console=ttyS0 quiet mitigations=off panic=1 nowatchdog audit=0 apparmor=0 rcupdate.rcu_cpu_stall_timeout=120 systemd.show_status=no lab.log=$vm_log" \
 			-drive "file=$image/root.img,if=none,id=root,format=raw,snapshot=on" \
 			-device virtio-blk-pci,drive=root \
 			-drive "file=$guest/root.img,if=none,id=guest,format=raw,readonly=on" \
@@ -79,6 +79,8 @@ vm_start() {
 			-device virtio-9p-pci,fsdev=out,mount_tag=out \
 			-fsdev "local,id=build,path=$build,security_model=none,readonly=on,multidevs=remap" \
 			-device virtio-9p-pci,fsdev=build,mount_tag=build \
+			-fsdev "local,id=guest,path=$guest,security_model=none,readonly=on,multidevs=remap" \
+			-device virtio-9p-pci,fsdev=guest,mount_tag=guest \
 			-device bochs-display,id=gpu0 \
 			-device pcie-root-port,id=gpu1port,chassis=9 -device bochs-display,id=gpu1,bus=gpu1port \
 			-device virtio-rng-pci -device pvpanic-pci \
