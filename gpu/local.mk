@@ -12,11 +12,16 @@ liboctavo_gpu_la_SOURCES = \
 	gpu/gpu.c gpu/gpu.h \
 	gpu/log.c gpu/log.h \
 	gpu/resource.c gpu/resource.h \
-	gpu/surface.c gpu/surface.h
+	gpu/surface.c gpu/surface.h \
+	gpu/timeline.c gpu/timeline.h
 liboctavo_gpu_la_LIBADD = liboctavo-vfio.la
 
 pkglibexec_PROGRAMS += octavo-vgpu
 octavo_vgpu_SOURCES = \
 	gpu/main.c \
+	gpu/render.c gpu/render.h \
+	gpu/renderer.c gpu/renderer.h \
+	gpu/server.c gpu/server.h \
 	gpu/worker.c gpu/worker.h
-octavo_vgpu_LDADD = liboctavo-gpu.la
+octavo_vgpu_CFLAGS = $(AM_CFLAGS) $(VIRGL_CFLAGS)
+octavo_vgpu_LDADD = liboctavo-gpu.la $(VIRGL_LIBS)

@@ -36,6 +36,7 @@ struct resource {
 	uint64_t charged;		/* bytes of host memory */
 	struct surface *surface;	/* a reference; NULL for the renderer's resources */
 	struct backing *backing;	/* owned; NULL when none is attached */
+	struct render_resource *render;	/* render.c's own; it ends it before the resource */
 };
 
 struct resource_table {

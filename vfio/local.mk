@@ -4,4 +4,5 @@ noinst_LTLIBRARIES += liboctavo-vfio.la
 liboctavo_vfio_la_SOURCES = \
 	vfio/guest.c vfio/guest.h \
 	vfio/queue.c vfio/queue.h \
-	vfio/session.c vfio/session.h
+	vfio/session.c vfio/session.h \
+	vfio/window.c vfio/window.h
