@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# ./lab check: every test of the tree, counted. Sourced, never run.
+#
+# Groups unit and native run in the build root; the others are tests/lab/GROUP/NN-name.{sh,py} and
+# run in host VMs. A lab test's first lines may hold:
+#   # needs: own-vm     a boot of its own
+#   # needs: soak       only with --soak
+#   # kernel: 7.3       only on this kernel
+#   # limit: 300        seconds until it counts as hung (180)
+
+check_groups=(unit native spine render scheduler operate doorbell)
+check_passed=0
+check_failed=0
+check_series=("${vm_series[@]}")
+check_soak=
+
+# check_result ok|FAIL NAME STARTED [LOG]
+check_result() {
+	local line
+	line="$1 $2 ($(elapsed "$3") s)"
+	if [[ $1 == ok ]]; then
+		check_passed=$((check_passed + 1))
+	else
+		check_failed=$((check_failed + 1))
+		[[ -n ${4:-} ]] && line+=": see $4"
+	fi
+	echo "$line"
+}
+
+# The last lines of a failed test's log, indented, so that a reader of a CI log sees the cause.
+check_show() {
+	[[ -f $1 ]] && tail -n "${2:-15}" "$1" | sed 's/^/    /'
+	return 0
+}
+
+# One step of unit or native: check_step NAME CMD... in the build root.
+check_step() {
+	local name=$1 started=$EPOCHREALTIME log
+	shift
+	log=$check_log/${name//\//-}.log
+	if (root_run host timeout --kill-after=10 "${check_limit:-900}" "$@") >"$log" 2>&1 </dev/null; then
+		check_result ok "$name" "$started"
+	else
+		check_result FAIL "$name" "$started" "$log"
+		check_show "$log" 25
+		return 1
+	fi
+}
+
+# A step that runs automake's tests: each of its PASS and FAIL lines counts too.
+check_programs() {
+	local name=$1 log kind program
+	shift
+	check_step "$name" "$@" || true
+	log=$check_log/${name//\//-}.log
+	while read -r kind program; do
+		program=${name%%/*}/${program##*/}
+		case $kind in
+		PASS:) check_result ok "$program [${name##*/}]" "$EPOCHREALTIME" ;;
+		FAIL: | ERROR: | XPASS:) check_result FAIL "$program [${name##*/}]" "$EPOCHREALTIME" "$log" ;;
+		esac
+	done < <(grep -E '^(PASS|FAIL|ERROR|XPASS): ' "$log")
+}
+
+check_unit() {
+	local inside=(bash "$tree/lab.d/unit-inside" "$tree" "$build")
+	check_programs unit/sanitizers "${inside[@]}" sanitizers
+	check_step unit/clang "${inside[@]}" clang || true
+	check_step unit/dist "${inside[@]}" dist || true
+	check_step unit/module "${inside[@]}" module || true
+	check_step unit/cppcheck "${inside[@]}" cppcheck || true
+	check_step unit/clang-tidy "${inside[@]}" clang-tidy || true
+	check_step unit/text "${inside[@]}" text || true
+}
+
+check_native() {
+	local test started log
+	[[ -d $tree/tests/native ]] || return 0
+	check_step native/build bash "$tree/lab.d/unit-inside" "$tree" "$build" native-build || return 0
+	for test in "$tree"/tests/native/[0-9]*.sh "$tree"/tests/native/[0-9]*.py; do
+		[[ -f $test ]] || continue
+		check_wanted "native/$(test_name "$test")" || continue
+		[[ -z $check_soak ]] && test_needs "$test" soak && continue
+		check_limit=$(test_header "$test" limit 300) check_step "native/$(test_name "$test")" \
+			env OCTAVO_TREE="$tree" OCTAVO_BUILD="$build/native" OCTAVO_OUT="$out" \
+			OCTAVO_SOAK="$check_soak" "$(test_runner "$test")" "$test" || true
+	done
+}
+
+test_name() {
+	local name=${1##*/}
+	echo "${name%.*}"
+}
+
+test_runner() {
+	case $1 in
+	*.py) echo python3 ;;
+	*) echo bash ;;
+	esac
+}
+
+# test_header FILE WORD DEFAULT
+test_header() {
+	local value
+	value=$(head -n 15 "$1" | sed -n "s/^# $2: *//p" | head -n 1)
+	echo "${value:-$3}"
+}
+
+test_needs() {
+	head -n 15 "$1" | grep -q "^# needs:.*\b$2\b"
+}
+
+# Whether one of the names given on the command line asks for this test; all do when none is given.
+check_wanted() {
+	local name
+	[[ ${#check_names[@]} -eq 0 ]] && return 0
+	for name in "${check_names[@]}"; do
+		[[ $1 == "$name" || $1 == "$name"/* ]] && return 0
+	done
+	return 1
+}
+
+# Run one lab test in the VM that is up. Sets vm_dirty when the next one needs a fresh VM.
+check_lab_test() {
+	local test=$1 series=$2 name started=$EPOCHREALTIME limit log rc=0
+	name=${test#"$tree/tests/lab/"}
+	name=${name%.*}
+	limit=$(test_header "$test" limit 180)
+	log=$vm_log/test-${name//\//-}.log
+	# The inner limit leaves the clean-up its turn; the outer one ends a VM that answers no more.
+	timeout --kill-after=5 $((limit + 90)) "$(image_path host)/labexec" run -w 30 "$vm_dir"/lab{0,1,2,3} -- \
+		env OCTAVO_SOAK="$check_soak" bash "$tree/tests/lab/run-one" "$test" "$limit" \
+		>"$log" 2>&1 </dev/null || rc=$?
+	if [[ $rc -eq 0 ]]; then
+		check_result ok "$name [$series]" "$started"
+		return
+	fi
+	case $rc in
+	123) echo "the host VM restarted during this test" >>"$log" ;;
+	124 | 137) echo "the host VM no longer answers" >>"$log" ;;
+	125) echo "the host VM died during this test: see $vm_log/console.log" >>"$log" ;;
+	esac
+	check_result FAIL "$name [$series]" "$started" "$log"
+	check_show "$log"
+	# What a failed test leaves behind is not the next one's fault.
+	vm_dirty=1
+}
+
+
+# check_lab_batch SERIES TESTS...: in one boot as long as all is well.
+check_lab_batch() {
+	local series=$1 test name
+	shift
+	for test in "$@"; do
+		name=${test#"$tree/tests/lab/"}
+		if ! vm_alive || [[ $vm_dirty ]]; then
+			vm_stop
+			if ! vm_start "$series" check; then
+				check_result FAIL "${name%.*} [$series]" "$EPOCHREALTIME" "$vm_log"
+				vm_kill
+				continue
+			fi
+			vm_dirty=
+		fi
+		check_lab_test "$test" "$series"
+	done
+	vm_stop
+	if [[ $# -gt 0 && -f $vm_log/kernel.log ]]; then
+		if kernel_complaints "$vm_log/kernel.log" >"$vm_log/complaints.log"; then
+			check_result FAIL "kernel log [$series]" "$EPOCHREALTIME" "$vm_log/complaints.log"
+			check_show "$vm_log/complaints.log"
+		fi
+	fi
+}
+
+check_lab() {
+	local series=$1 group test name shared=() own=()
+	for group in "${check_groups[@]}"; do
+		for test in "$tree/tests/lab/$group"/[0-9]*.sh "$tree/tests/lab/$group"/[0-9]*.py; do
+			[[ -f $test ]] || continue
+			name=$group/$(test_name "$test")
+			check_wanted "$name" || continue
+			[[ -z $check_soak ]] && test_needs "$test" soak && continue
+			[[ $(test_header "$test" kernel "$series") == "$series" ]] || continue
+			if test_needs "$test" own-vm; then
+				own+=("$test")
+			else
+				shared+=("$test")
+			fi
+		done
+	done
+	vm_dirty=
+	check_lab_batch "$series" "${shared[@]}"
+	for test in "${own[@]}"; do
+		vm_dirty=1
+		check_lab_batch "$series" "$test"
+	done
+}
+
+check_any_lab() {
+	local group
+	for group in "${check_groups[@]:2}"; do
+		if [[ -d $tree/tests/lab/$group ]]; then
+			[[ ${#check_names[@]} -eq 0 ]] && return 0
+			[[ " ${check_names[*]} " == *" $group"[\ /]* ]] && return 0
+		fi
+	done
+	return 1
+}
+
+check_end() {
+	local rc=$?
+	vm_kill
+	# Whatever ended the run early is a failure too.
+	if [[ -z ${check_complete:-} ]]; then
+		check_failed=$((check_failed + 1))
+		echo "FAIL check was not completed (status $rc)"
+	fi
+	printf '%d passed, %d failed\n' "$check_passed" "$check_failed"
+	[[ $check_passed -gt 0 || $check_failed -gt 0 ]] || say "check: no test is named ${check_names[*]}"
+	[[ $check_failed -eq 0 && $check_passed -gt 0 ]] || exit 1
+	exit 0
+}
+
+# ./lab check [--soak] [--kernel V] [NAME...]
+check_main() {
+	local name group started=$EPOCHREALTIME
+	check_names=()
+	while [[ $# -gt 0 ]]; do
+		case $1 in
+		--soak) check_soak=1; shift ;;
+		--kernel) check_series=("${2:?--kernel needs 6.12 or 7.3}"); shift 2 ;;
+		--kernel=*) check_series=("${1#*=}"); shift ;;
+		-*) die "check: unknown option $1: see ./lab help" ;;
+		*) check_names+=("${1%.sh}"); shift ;;
+		esac
+	done
+	for name in "${check_series[@]}"; do
+		[[ " ${vm_series[*]} " == *" $name "* ]] ||
+			die "there is no kernel '$name' in the lab: its kernels are ${vm_series[*]}"
+	done
+	for name in "${check_names[@]}"; do
+		[[ " ${check_groups[*]} " == *" ${name%%/*} "* ]] ||
+			die "there is no test group '${name%%/*}': groups are ${check_groups[*]}"
+	done
+	trap check_end EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	root_ensure host
+	check_log=$out/logs/$(date +%Y%m%d-%H%M%S)-check
+	mkdir -p "$check_log" "$build"
+	ln -sfn "${check_log##*/}" "$out/logs/latest-check"
+	check_wanted_group unit && check_unit
+	check_wanted_group native && check_native
+	if check_any_lab; then
+		image_ensure guest
+		if (build_ensure); then
+			for name in "${check_series[@]}"; do
+				check_lab "$name"
+			done
+		else
+			check_result FAIL "build for the host VM" "$started" "$build/build.log"
+			check_show "$build/build.log" 25
+		fi
+	fi
+	say "check: all done after $(elapsed "$started") s"
+	check_complete=1
+}
+
+check_wanted_group() {
+	local name
+	[[ ${#check_names[@]} -eq 0 ]] && return 0
+	for name in "${check_names[@]}"; do
+		[[ ${name%%/*} == "$1" ]] && return 0
+	done
+	return 1
+}

@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Two guests boot and run at the same time, each on its own kernel.
+set -euo pipefail
+. "$(dirname "$0")/../lib.sh"
+
+guest-start --no-wait --mem 512 --kernel 6.12 one
+guest-start --no-wait --mem 512 --kernel 7.3 two
+assert_match "kernel of one" "$(guest-exec -w 150 one -- uname -r)" '^6\.12\.'
+assert_match "kernel of two" "$(guest-exec -w 150 two -- uname -r)" '^7\.3\.'
+assert_fails "runs already" guest-start one
+assert_fails "no running guest" guest-exec three -- true
+assert_ok guest-stop --all
