@@ -11,6 +11,21 @@ liboctavo_sim_la_SOURCES = \
 	scheduler/sim_trace.c
 liboctavo_sim_la_LIBADD = liboctavo-policy.la
 
+# The gate is what render processes and the worker link; the arbiter is octavod's and octavo-run's.
+noinst_LTLIBRARIES += liboctavo-gate.la liboctavo-arbiter.la
+liboctavo_gate_la_SOURCES = \
+	scheduler/futex.c \
+	scheduler/gate.c scheduler/gate.h scheduler/gate_private.h \
+	scheduler/gate_lock.c \
+	scheduler/gate_map.c \
+	scheduler/gate_quota.c \
+	scheduler/gate_slot.c \
+	scheduler/join.c scheduler/join.h
+liboctavo_arbiter_la_SOURCES = \
+	scheduler/arbiter.c scheduler/arbiter.h \
+	scheduler/guard.c scheduler/guard.h
+liboctavo_arbiter_la_LIBADD = liboctavo-policy.la liboctavo-gate.la
+
 bin_PROGRAMS += octavo-sim
 octavo_sim_SOURCES = tools/octavo-sim.c
 octavo_sim_LDADD = liboctavo-sim.la

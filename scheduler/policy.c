@@ -168,18 +168,23 @@ static void policy_follow(struct policy *policy)
 	policy->v_ns = 0;
 }
 
-int policy_set_kind(struct policy *policy, enum policy_kind kind, uint64_t now_ns)
+void policy_forgive(struct policy *policy, uint64_t now_ns)
 {
-	if ((unsigned int)kind >= POLICY_KINDS)
-		return -EINVAL;
 	policy_advance(policy, now_ns);
-	if (policy->ops == &policies[kind])
-		return 0;
-	policy->ops = &policies[kind];
 	for (int i = 0; i < policy->limit; i++) {
 		policy->vgpus[i].v_ns = policy->v_ns;
 		policy->vgpus[i].bucket_ns = 0;
 	}
+}
+
+int policy_set_kind(struct policy *policy, enum policy_kind kind, uint64_t now_ns)
+{
+	if ((unsigned int)kind >= POLICY_KINDS)
+		return -EINVAL;
+	if (policy->ops == &policies[kind])
+		return 0;
+	policy->ops = &policies[kind];
+	policy_forgive(policy, now_ns);
 	return 0;
 }
 

@@ -147,6 +147,9 @@ void policy_begin(struct policy *policy, int vgpu, uint64_t now_ns);
  */
 void policy_charge(struct policy *policy, int vgpu, uint64_t used_ns, uint64_t now_ns);
 
+/* Forget all debt and credit, when nobody can say any more who used what. */
+void policy_forgive(struct policy *policy, uint64_t now_ns);
+
 /* v_i - V in ns, positive: debt. 0 for vGPUs without debt or credit. */
 int64_t policy_debt(const struct policy *policy, int vgpu);
 

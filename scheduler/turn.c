@@ -14,6 +14,7 @@ void turn_init(struct turn *turn, uint64_t now_ns)
 	turn->watchdog_ns = TURN_WATCHDOG_NS;
 	turn->holder = -1;
 	turn->previous = -1;
+	turn->looked_ns = now_ns;
 }
 
 static uint64_t clamp64(uint64_t value, uint64_t least, uint64_t most)
@@ -118,8 +119,9 @@ static void turn_begin(struct turn *turn, int vgpu, uint64_t now_ns)
 	turn->previous = vgpu;
 }
 
-static void turn_close(struct turn *turn, struct turn_action *action)
+static void turn_close(struct turn *turn, uint64_t now_ns, struct turn_action *action)
 {
+	turn->closed_ns = now_ns;
 	turn->phase = TURN_PHASE_DRAIN;
 	action->act = TURN_CLOSE;
 	action->vgpu = turn->holder;
@@ -135,8 +137,12 @@ static void turn_look(struct turn *turn, uint64_t now_ns, const struct turn_view
 			continue;
 		if (i == turn->holder && !turn->parked && !turn->lapsed)
 			working = true;
+		/* work behind a closed gate: let in when a lease lapsed, or let loose by a semaphore */
+		if (i != turn->holder && views[i].busy && now_ns > turn->looked_ns)
+			policy_charge(&turn->policy, i, now_ns - turn->looked_ns, now_ns);
 		policy_set_working(&turn->policy, i, working, now_ns);
 	}
+	turn->looked_ns = now_ns;
 }
 
 /* Whether the policy would let the holder begin a turn now, if it alone had work. */
@@ -160,7 +166,7 @@ static void turn_lapse(struct turn *turn, uint64_t now_ns, bool wanted, struct t
 		turn->hold_idle_ns += now_ns - since;
 		turn_charge(turn, now_ns, now_ns, view);
 		turn->lapsed = true;
-		turn_close(turn, action);
+		turn_close(turn, now_ns, action);
 		return;
 	}
 	turn_ended(turn, now_ns, action);
@@ -182,7 +188,7 @@ static bool turn_step_open(struct turn *turn, uint64_t now_ns, const struct turn
 			turn->started = true;
 			turn->lapsed = true;
 			turn->gaps_seen_ns = view->gaps_ns;
-			turn_close(turn, action);
+			turn_close(turn, now_ns, action);
 			return true;
 		}
 		if (!view->busy) {
@@ -210,7 +216,7 @@ static bool turn_step_open(struct turn *turn, uint64_t now_ns, const struct turn
 	if (now_ns >= turn->slice_end_ns || turn->policy.vgpus[turn->holder].not_before_ns) {
 		next = policy_next(&turn->policy, now_ns, &again_ns);
 		if (next != turn->holder) {
-			turn_close(turn, action);
+			turn_close(turn, now_ns, action);
 			return true;
 		}
 		turn_ended(turn, now_ns, action);
@@ -245,6 +251,9 @@ static void turn_overrun(struct turn *turn, uint64_t now_ns, const struct turn_v
 
 	if (!view->busy || since == 0)
 		return;
+	/* a closed gate admits nothing: progress or what looks like it cannot go on for ever */
+	if (turn->phase == TURN_PHASE_DRAIN && since > turn->closed_ns + turn->watchdog_ns)
+		since = turn->closed_ns + turn->watchdog_ns;
 	/* a kill takes a moment, and a second one for the same submission would count twice */
 	if (turn->killed_ns && since < turn->killed_ns)
 		since = turn->killed_ns;
@@ -281,6 +290,16 @@ void turn_step(struct turn *turn, uint64_t now_ns, const struct turn_view *views
 					     turn_step_drain(turn, now_ns, &views[turn->holder], action))
 		return;
 	turn_overrun(turn, now_ns, &views[turn->holder], action);
+}
+
+void turn_resume(struct turn *turn, uint64_t now_ns)
+{
+	policy_forgive(&turn->policy, now_ns);
+	turn->looked_ns = now_ns;
+	turn->charged_to_ns = now_ns;
+	turn->closed_ns = now_ns;
+	if (turn->holder >= 0)
+		turn_slice_begin(turn, now_ns);
 }
 
 void turn_forget(struct turn *turn, int vgpu)

@@ -58,7 +58,7 @@ enum turn_act {
 	TURN_OPEN,  /* open the gate of vgpu */
 	TURN_CLOSE, /* close the gate of vgpu, then look again */
 	TURN_ENDED, /* slice is a finished slice for the log */
-	TURN_KILL,  /* the submission of vgpu overruns the watchdog: end its process */
+	TURN_KILL,  /* vgpu has not drained in the watchdog's time: end whose work it is */
 };
 
 struct turn_action {
@@ -84,6 +84,8 @@ struct turn {
 	bool started;
 	bool lapsed;
 	uint64_t killed_ns;
+	uint64_t closed_ns;
+	uint64_t looked_ns;
 	uint64_t opened_ns;
 	uint64_t slice_begin_ns;
 	uint64_t slice_end_ns;
@@ -100,8 +102,14 @@ void turn_step(struct turn *turn, uint64_t now_ns, const struct turn_view *views
 	       struct turn_action *action);
 
 /*
- * vgpu goes away or its gate is found open after an adoption. turn_forget() drops its turn without
- * waiting for it; the caller has closed or destroyed the gate, and removes it from the policy.
+ * The caller could not look for so long that gates may have opened by their lease: what was used
+ * since is unknown, so nobody is charged for it, and all begin anew.
+ */
+void turn_resume(struct turn *turn, uint64_t now_ns);
+
+/*
+ * vgpu goes away. turn_forget() drops its turn without waiting for it; the caller lets its gate
+ * go, and removes it from the policy.
  */
 void turn_forget(struct turn *turn, int vgpu);
 

@@ -59,6 +59,16 @@ test_sim_SOURCES = tests/unit/test_sim.c
 test_sim_CFLAGS = $(unit_cflags)
 test_sim_LDADD = liboctavo-sim.la $(CUNIT_LIBS)
 
+# Gate and arbiter, with processes that are killed
+unit_tests += test_gate test_arbiter
+EXTRA_DIST += tests/unit/crew.h
+test_gate_SOURCES = tests/unit/test_gate.c
+test_gate_CFLAGS = $(unit_cflags)
+test_gate_LDADD = liboctavo-gate.la $(CUNIT_LIBS)
+test_arbiter_SOURCES = tests/unit/test_arbiter.c
+test_arbiter_CFLAGS = $(unit_cflags)
+test_arbiter_LDADD = liboctavo-arbiter.la $(CUNIT_LIBS)
+
 if HAVE_CUNIT
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
