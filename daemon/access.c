@@ -55,6 +55,8 @@ bool access_check(GDBusMethodInvocation *invocation, const char *action)
 	if (access_is_root(connection, sender) ||
 	    access_polkit(connection, sender, action, interactive, &error))
 		return true;
+	if (error)
+		g_dbus_error_strip_remote_error(error);
 	g_dbus_method_invocation_return_error(
 		invocation, G_DBUS_ERROR, G_DBUS_ERROR_ACCESS_DENIED,
 		"%s is not allowed to this user%s%s: be root, or in group octavo (polkit action %s)",

@@ -2,6 +2,7 @@
 #include "daemon/bus.h"
 
 #include "daemon/access.h"
+#include "daemon/mdev.h"
 #include "daemon/octavo-dbus.h"
 
 #define BUS_ERROR_NOT_FOUND "org.octavo1.Error.NotFound"
@@ -219,6 +220,94 @@ static gboolean bus_reload(OctavoManager *object, GDBusMethodInvocation *invocat
 	return TRUE;
 }
 
+static void bus_sync(struct bus *bus);
+
+static gboolean bus_create(OctavoManager *object, GDBusMethodInvocation *invocation,
+			   const char *type, const char *gpu, const char *uuid, gboolean persistent,
+			   void *data)
+{
+	struct bus *bus = data;
+	g_autoptr(GError) error = NULL;
+	struct vgpu *vgpu = manager_create(bus->manager, type, gpu, uuid, &error);
+
+	if (vgpu && persistent && !mdev_define(vgpu->uuid, &error)) {
+		mdev_remove("", vgpu->uuid, NULL);
+		vgpu = NULL;
+	}
+	if (!vgpu) {
+		g_dbus_method_invocation_return_error(invocation, G_DBUS_ERROR, G_DBUS_ERROR_FAILED,
+						      "%s", error->message);
+		return TRUE;
+	}
+	/* whoever gets the answer finds the object */
+	bus_sync(bus);
+	octavo_manager_complete_create(object, invocation, vgpu->uuid, vgpu->path);
+	return TRUE;
+}
+
+/* What a thread needs to remove a vGPU: it blocks while a VM has it open. */
+struct bus_removal {
+	GDBusMethodInvocation *invocation;
+	char *uuid;
+	bool persistent;
+};
+
+static void bus_removal_free(void *data)
+{
+	struct bus_removal *removal = data;
+
+	g_free(removal->uuid);
+	g_free(removal);
+}
+
+static void bus_remove_in_thread(GTask *task, void *source, void *data, GCancellable *cancellable)
+{
+	struct bus_removal *removal = data;
+	g_autoptr(GError) error = NULL;
+
+	(void)source;
+	(void)cancellable;
+	if (!mdev_remove("", removal->uuid, &error) ||
+	    (removal->persistent && !mdev_undefine(removal->uuid, &error)))
+		g_dbus_method_invocation_return_error(removal->invocation, G_DBUS_ERROR,
+						      G_DBUS_ERROR_FAILED, "%s", error->message);
+	else
+		g_dbus_method_invocation_return_value(removal->invocation, NULL);
+	g_task_return_boolean(task, TRUE);
+}
+
+static gboolean bus_remove(OctavoVgpu *object, GDBusMethodInvocation *invocation,
+			   gboolean persistent, void *data)
+{
+	struct bus *bus = data;
+	const char *uuid = octavo_vgpu_get_uuid(object);
+	struct bus_removal *removal;
+	g_autoptr(GTask) task = NULL;
+	struct vgpu *vgpu;
+
+	manager_refresh(bus->manager);
+	vgpu = manager_find_vgpu(bus->manager, uuid);
+	if (!vgpu) {
+		bus_not_found(invocation, uuid);
+		return TRUE;
+	}
+	if (vgpu->info.state != OCTAVO_VGPU_IDLE) {
+		g_dbus_method_invocation_return_error(
+			invocation, G_DBUS_ERROR, G_DBUS_ERROR_FAILED,
+			"vGPU %s is in use by %s (process %u): shut it down, or detach the vGPU from it",
+			uuid, vgpu->opener, vgpu->info.opener_pid);
+		return TRUE;
+	}
+	removal = g_new0(struct bus_removal, 1);
+	removal->invocation = invocation;
+	removal->uuid = g_strdup(uuid);
+	removal->persistent = persistent;
+	task = g_task_new(NULL, NULL, NULL, NULL);
+	g_task_set_task_data(task, removal, bus_removal_free);
+	g_task_run_in_thread(task, bus_remove_in_thread);
+	return TRUE;
+}
+
 static gboolean bus_resize(OctavoVgpu *object, GDBusMethodInvocation *invocation, guint width,
 			   guint height, void *data)
 {
@@ -257,7 +346,7 @@ static gboolean bus_get_counters(OctavoVgpu *object, GDBusMethodInvocation *invo
 static gboolean bus_authorize(GDBusInterfaceSkeleton *skeleton, GDBusMethodInvocation *invocation,
 			      void *data)
 {
-	static const char *const changing[] = { "Reload", "Resize", NULL };
+	static const char *const changing[] = { "Create", "Reload", "Remove", "Resize", NULL };
 
 	(void)skeleton;
 	(void)data;
@@ -313,6 +402,7 @@ static void bus_sync_vgpu(struct bus *bus, const struct vgpu *vgpu, GHashTable *
 	skeleton = octavo_vgpu_skeleton_new();
 	bus_set_vgpu(skeleton, vgpu);
 	g_signal_connect(skeleton, "handle-resize", G_CALLBACK(bus_resize), bus);
+	g_signal_connect(skeleton, "handle-remove", G_CALLBACK(bus_remove), bus);
 	g_signal_connect(skeleton, "handle-get-counters", G_CALLBACK(bus_get_counters), bus);
 	bus_export(bus, vgpu->path, G_DBUS_INTERFACE_SKELETON(skeleton));
 }
@@ -442,6 +532,7 @@ struct bus *bus_new(struct manager *manager, void (*fatal)(const GError *error, 
 	g_signal_connect(bus->skeleton, "handle-get-vgpu", G_CALLBACK(bus_get_vgpu), bus);
 	g_signal_connect(bus->skeleton, "handle-get-counters", G_CALLBACK(bus_get_all_counters), bus);
 	g_signal_connect(bus->skeleton, "handle-get-events", G_CALLBACK(bus_get_events), bus);
+	g_signal_connect(bus->skeleton, "handle-create", G_CALLBACK(bus_create), bus);
 	g_signal_connect(bus->skeleton, "handle-reload", G_CALLBACK(bus_reload), bus);
 
 	bus->server = g_dbus_object_manager_server_new(BUS_PATH);

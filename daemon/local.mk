@@ -17,6 +17,7 @@ liboctavo_daemon_la_SOURCES = \
 	daemon/gpu.c daemon/gpu.h \
 	daemon/ident.c daemon/ident.h \
 	daemon/manager.c daemon/manager.h \
+	daemon/mdev.c daemon/mdev.h \
 	daemon/opener.c daemon/opener.h \
 	daemon/uevent.c daemon/uevent.h \
 	daemon/vgpu.c daemon/vgpu.h \

@@ -90,13 +90,13 @@ static gboolean main_watchdog(void *data)
 	return G_SOURCE_CONTINUE;
 }
 
-static int main_run(struct octavod *octavod, const char *conf_path)
+static int main_run(struct octavod *octavod, const char *conf_path, const char *control_path)
 {
 	g_autoptr(GError) error = NULL;
 	struct bus *bus;
 	uint64_t watchdog_us;
 
-	octavod->manager = manager_new(conf_path, &error);
+	octavod->manager = manager_new(conf_path, control_path, &error);
 	if (!octavod->manager) {
 		g_critical("%s", error->message);
 		return main_status(error);
@@ -124,10 +124,13 @@ static int main_run(struct octavod *octavod, const char *conf_path)
 int main(int argc, char **argv)
 {
 	g_autofree char *conf_path = NULL;
+	g_autofree char *control_path = NULL;
 	gboolean version = FALSE, check = FALSE;
 	const GOptionEntry entries[] = {
 		{ "config", 'c', 0, G_OPTION_ARG_FILENAME, &conf_path,
 		  "read FILE and FILE.d/ instead of " OCTAVO_CONF, "FILE" },
+		{ "control", 0, 0, G_OPTION_ARG_FILENAME, &control_path,
+		  "the module's node is FILE, not " CONTROL_PATH, "FILE" },
 		{ "check", 0, 0, G_OPTION_ARG_NONE, &check,
 		  "check the configuration and end", NULL },
 		{ "version", 0, 0, G_OPTION_ARG_NONE, &version, "print the version and end", NULL },
@@ -161,7 +164,8 @@ int main(int argc, char **argv)
 
 	g_log_set_writer_func(main_log, NULL, NULL);
 	octavod.loop = g_main_loop_new(NULL, FALSE);
-	status = main_run(&octavod, conf_path ? conf_path : OCTAVO_CONF);
+	status = main_run(&octavod, conf_path ? conf_path : OCTAVO_CONF,
+			  control_path ? control_path : CONTROL_PATH);
 	g_main_loop_unref(octavod.loop);
 	return status;
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "daemon/mdev.h"
 #include "daemon/uevent.h"
 
 #define MANAGER_POLL_MS		1000u	/* while a vGPU is open: the module reports no change of state */
@@ -11,6 +12,7 @@
 
 struct manager {
 	char *conf_path;
+	char *control_path;
 	struct conf *conf;
 	struct control *control;
 	bool incompatible;		/* a module is there, but of another version */
@@ -364,6 +366,63 @@ bool manager_resize(struct manager *manager, struct vgpu *vgpu, uint32_t width, 
 	return true;
 }
 
+/* The GPU to create on: the named one, or the first that still has @eighths. */
+static struct gpu *manager_choose_gpu(struct manager *manager, const char *address,
+				      unsigned int eighths, GError **error)
+{
+	struct pci_address wanted;
+	struct gpu *gpu;
+
+	if (*address) {
+		gpu = pci_address_parse(address, &wanted) ? manager_find_gpu(manager, &wanted) : NULL;
+		if (!gpu)
+			g_set_error(error, MDEV_ERROR, MDEV_ERROR_GONE,
+				    "there is no GPU '%s': 'octavoctl gpus' shows those of this host",
+				    address);
+		return gpu;
+	}
+	for (unsigned int i = 0; i < manager->gpus->len; i++) {
+		gpu = g_ptr_array_index(manager->gpus, i);
+		if (gpu->types->len && OCTAVO_EIGHTHS - gpu->eighths_used >= eighths)
+			return gpu;
+	}
+	g_set_error(error, MDEV_ERROR, MDEV_ERROR_FULL,
+		    "no GPU of this host has %u eighths free: 'octavoctl types' shows what can be created",
+		    eighths);
+	return NULL;
+}
+
+struct vgpu *manager_create(struct manager *manager, const char *type, const char *address,
+			    const char *uuid, GError **error)
+{
+	unsigned int eighths = mdev_type_eighths(type);
+	uint8_t id[UUID_BYTES];
+	char canonical[UUID_TEXT_BYTES];
+	g_autofree char *fresh = g_uuid_string_random();
+	struct vgpu *vgpu;
+	struct gpu *gpu;
+
+	if (!eighths) {
+		g_set_error(error, MDEV_ERROR, MDEV_ERROR_TYPE,
+			    "there is no type '%s': types are 1/2, 1/4 and 1/8", type);
+		return NULL;
+	}
+	if (!uuid_parse(*uuid ? uuid : fresh, id)) {
+		g_set_error(error, MDEV_ERROR, MDEV_ERROR_FAILED,
+			    "'%s' is no UUID: uuidgen prints one", uuid);
+		return NULL;
+	}
+	uuid_format(id, canonical);
+	gpu = manager_choose_gpu(manager, address, eighths, error);
+	if (!gpu || !mdev_create("", gpu, eighths, canonical, error))
+		return NULL;
+	manager_refresh(manager);
+	vgpu = manager_find_vgpu(manager, canonical);
+	if (!vgpu)
+		g_set_error(error, MDEV_ERROR, MDEV_ERROR_GONE, "vGPU %s is gone already", canonical);
+	return vgpu;
+}
+
 void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
 			  struct worker_setup *setup)
 {
@@ -448,7 +507,7 @@ static bool manager_try_attach(struct manager *manager, GError **error)
 	g_autoptr(GError) cause = NULL;
 
 	manager->incompatible = false;
-	manager->control = control_open(CONTROL_PATH, &cause);
+	manager->control = control_open(manager->control_path, &cause);
 	if (!manager->control) {
 		if (g_error_matches(cause, CONTROL_ERROR, CONTROL_ERROR_ABSENT)) {
 			g_message("%s (octavod waits for it)", cause->message);
@@ -506,11 +565,12 @@ static void manager_free_vgpu(void *data)
 	vgpu_free(data);
 }
 
-struct manager *manager_new(const char *conf_path, GError **error)
+struct manager *manager_new(const char *conf_path, const char *control_path, GError **error)
 {
 	struct manager *manager = g_new0(struct manager, 1);
 
 	manager->conf_path = g_strdup(conf_path);
+	manager->control_path = g_strdup(control_path);
 	manager->gpus = g_ptr_array_new_with_free_func(manager_free_gpu);
 	manager->vgpus = g_ptr_array_new_with_free_func(manager_free_vgpu);
 	g_queue_init(&manager->events);
@@ -546,6 +606,7 @@ void manager_free(struct manager *manager)
 	conf_free(manager->conf);
 	g_queue_clear_full(&manager->events, manager_event_free);
 	g_free(manager->conf_path);
+	g_free(manager->control_path);
 	g_free(manager);
 }
 

@@ -47,10 +47,10 @@ struct manager_listener {
 struct manager;
 
 /*
- * @conf_path: the file that conf_load() takes. Fails if it is wrong, or if another octavod holds
+ * @conf_path: the file that conf_load() takes; @control_path: the module's node. Fails if it is wrong, or if another octavod holds
  * the module; not if there is no module yet: then it waits for it.
  */
-struct manager *manager_new(const char *conf_path, GError **error);
+struct manager *manager_new(const char *conf_path, const char *control_path, GError **error);
 void manager_free(struct manager *manager);
 void manager_listen(struct manager *manager, const struct manager_listener *listener, void *data);
 
@@ -74,6 +74,13 @@ struct gpu *manager_find_gpu(const struct manager *manager, const struct pci_add
 void manager_refresh(struct manager *manager);
 bool manager_resize(struct manager *manager, struct vgpu *vgpu, uint32_t width, uint32_t height,
 		    GError **error);
+
+/*
+ * Creates a vGPU of @type on the GPU at @address ("": the first with room) with @uuid ("": a new
+ * one). Returns it, the manager's own.
+ */
+struct vgpu *manager_create(struct manager *manager, const char *type, const char *address,
+			    const char *uuid, GError **error);
 
 /* For vgpu.c. */
 struct control *manager_control(struct manager *manager);	/* NULL: no module */

@@ -1,9 +1,46 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* octavoctl's commands that change something: resize */
+/* octavoctl's commands that change something: create, remove, resize */
 #include <stdio.h>
 
 #include "tools/client.h"
 #include "tools/octavoctl.h"
+#include "tools/output.h"
+
+int change_create(struct octavoctl *ctl, GError **error)
+{
+	g_autoptr(GVariant) answer = client_call(
+		ctl->bus, CLIENT_PATH, CLIENT_MANAGER, "Create",
+		g_variant_new("(sssb)", ctl->argv[0], ctl->gpu ? ctl->gpu : "",
+			      ctl->uuid ? ctl->uuid : "", ctl->persistent),
+		error);
+	g_autoptr(GVariant) vgpu = NULL;
+	const char *uuid;
+
+	if (!answer)
+		return 1;
+	g_variant_get(answer, "(&s&o)", &uuid, NULL);
+	if (!ctl->json) {
+		puts(uuid);
+		return 0;
+	}
+	vgpu = client_vgpu(ctl->bus, uuid, error);
+	if (!vgpu)
+		return 1;
+	output_json(vgpu);
+	return 0;
+}
+
+int change_remove(struct octavoctl *ctl, GError **error)
+{
+	g_autofree char *path = client_vgpu_path(ctl->bus, ctl->argv[0], error);
+	g_autoptr(GVariant) answer = NULL;
+
+	if (!path)
+		return 1;
+	answer = client_call(ctl->bus, path, CLIENT_VGPU, "Remove",
+			     g_variant_new("(b)", ctl->persistent), error);
+	return answer ? 0 : 1;
+}
 
 int change_resize(struct octavoctl *ctl, GError **error)
 {

@@ -16,9 +16,12 @@ liboctavo_tools_la_LIBADD = $(GLIB_LIBS) $(JSON_LIBS)
 bin_PROGRAMS += octavoctl
 octavoctl_SOURCES = \
 	tools/change.c \
+	tools/events.c \
 	tools/examine.c tools/examine.h \
 	tools/octavoctl.c tools/octavoctl.h \
-	tools/query.c
+	tools/query.c \
+	tools/top.c \
+	tools/xml.c
 octavoctl_CPPFLAGS = $(tools_cppflags)
 octavoctl_CFLAGS = $(tools_cflags)
 octavoctl_LDADD = liboctavo-tools.la $(GLIB_LIBS) $(JSON_LIBS)

@@ -14,21 +14,41 @@ static int command_doctor(struct octavoctl *ctl, GError **error)
 	return examine_host(ctl->json);
 }
 
+/* Options beside --json, which all take */
+enum {
+	OPTION_GPU = 1 << 0,
+	OPTION_UUID = 1 << 1,
+	OPTION_PERSISTENT = 1 << 2,
+	OPTION_FOLLOW = 1 << 3,
+	OPTION_DISPLAY = 1 << 4,
+	OPTION_COUNT = 1 << 5,
+};
+
 static const struct command {
 	const char *name;
 	const char *arguments;
 	int words;		/* how many arguments it takes, exactly */
+	unsigned int options;
 	bool offline;		/* works without octavod */
 	command_fn run;
 	const char *help;
 } commands[] = {
-	{ "gpus", "", 0, false, query_gpus, "GPUs of this host and whether they are folded" },
-	{ "types", "", 0, false, query_types, "types of vGPU and how many can still be created" },
-	{ "list", "", 0, false, query_list, "existing vGPUs" },
-	{ "show", " UUID", 1, false, query_show, "everything about one vGPU" },
-	{ "resize", " UUID WIDTHxHEIGHT", 2, false, change_resize,
+	{ "gpus", "", 0, 0, false, query_gpus, "GPUs of this host and whether they are folded" },
+	{ "types", "", 0, 0, false, query_types, "types of vGPU and how many can still be created" },
+	{ "list", "", 0, 0, false, query_list, "existing vGPUs" },
+	{ "show", " UUID", 1, 0, false, query_show, "everything about one vGPU" },
+	{ "create", " TYPE", 1, OPTION_GPU | OPTION_UUID | OPTION_PERSISTENT, false, change_create,
+	  "create a vGPU of 1/2, 1/4 or 1/8 and print its UUID" },
+	{ "remove", " UUID", 1, OPTION_PERSISTENT, false, change_remove,
+	  "remove a vGPU that no VM has open" },
+	{ "resize", " UUID WIDTHxHEIGHT", 2, 0, false, change_resize,
 	  "change the mode that the guest prefers" },
-	{ "doctor", "", 0, true, command_doctor,
+	{ "xml", " UUID", 1, OPTION_DISPLAY, false, xml_hostdev,
+	  "the hostdev element of a libvirt domain" },
+	{ "top", "", 0, OPTION_COUNT, false, top_show, "what each vGPU does, once a second" },
+	{ "log", "", 0, OPTION_FOLLOW | OPTION_COUNT, false, events_log, "the last events" },
+	{ "events", "", 0, OPTION_COUNT, false, events_follow, "events as they happen" },
+	{ "doctor", "", 0, 0, true, command_doctor,
 	  "what is missing or wrong on this host, and what to do" },
 };
 
@@ -54,6 +74,37 @@ static const struct command *octavoctl_find(const char *name)
 	return NULL;
 }
 
+static bool octavoctl_check_options(const struct command *command, const struct octavoctl *ctl,
+				    GError **error)
+{
+	const struct {
+		unsigned int option;
+		bool given;
+		const char *name;
+	} options[] = {
+		{ OPTION_GPU, ctl->gpu, "--gpu" },
+		{ OPTION_UUID, ctl->uuid, "--uuid" },
+		{ OPTION_PERSISTENT, ctl->persistent, "--persistent" },
+		{ OPTION_FOLLOW, ctl->follow, "--follow" },
+		{ OPTION_DISPLAY, ctl->display, "--display" },
+		{ OPTION_COUNT, ctl->count, "--count" },
+	};
+
+	for (unsigned int i = 0; i < G_N_ELEMENTS(options); i++) {
+		if (!options[i].given || (command->options & options[i].option))
+			continue;
+		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_USAGE,
+			    "octavoctl %s takes no %s: see octavoctl --help", command->name,
+			    options[i].name);
+		return false;
+	}
+	if (ctl->count >= 0)
+		return true;
+	g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_USAGE, "--count %d is no number above 0",
+		    ctl->count);
+	return false;
+}
+
 static int octavoctl_run(const struct command *command, struct octavoctl *ctl, GError **error)
 {
 	if (ctl->argc != command->words) {
@@ -61,6 +112,8 @@ static int octavoctl_run(const struct command *command, struct octavoctl *ctl, G
 			    command->name, command->arguments);
 		return CLIENT_ERROR_USAGE;
 	}
+	if (!octavoctl_check_options(command, ctl, error))
+		return CLIENT_ERROR_USAGE;
 	if (!command->offline) {
 		ctl->bus = client_connect(error);
 		if (!ctl->bus)
@@ -71,9 +124,19 @@ static int octavoctl_run(const struct command *command, struct octavoctl *ctl, G
 
 int main(int argc, char **argv)
 {
-	gboolean json = FALSE, version = FALSE;
+	struct octavoctl ctl = { 0 };
+	gboolean version = FALSE;
 	const GOptionEntry entries[] = {
-		{ "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
+		{ "json", 0, 0, G_OPTION_ARG_NONE, &ctl.json, "print JSON", NULL },
+		{ "gpu", 0, 0, G_OPTION_ARG_STRING, &ctl.gpu,
+		  "create: on this GPU, not the first with room", "ADDRESS" },
+		{ "uuid", 0, 0, G_OPTION_ARG_STRING, &ctl.uuid, "create: with this UUID", "UUID" },
+		{ "persistent", 0, 0, G_OPTION_ARG_NONE, &ctl.persistent,
+		  "create: again at every boot; remove: not again", NULL },
+		{ "display", 0, 0, G_OPTION_ARG_NONE, &ctl.display, "xml: show it on the VM's console",
+		  NULL },
+		{ "follow", 'f', 0, G_OPTION_ARG_NONE, &ctl.follow, "log: go on with new events", NULL },
+		{ "count", 'n', 0, G_OPTION_ARG_INT, &ctl.count, "top, log, events: end after N", "N" },
 		{ "version", 0, 0, G_OPTION_ARG_NONE, &version, "print the version and end", NULL },
 		{ 0 },
 	};
@@ -81,7 +144,6 @@ int main(int argc, char **argv)
 	g_autofree char *summary = octavoctl_summary();
 	const struct command *command;
 	g_autoptr(GError) error = NULL;
-	struct octavoctl ctl = { 0 };
 	int status;
 
 	setlocale(LC_ALL, "");
@@ -104,11 +166,12 @@ int main(int argc, char **argv)
 			fprintf(stderr, "octavoctl: a command is missing: see octavoctl --help\n");
 		return CLIENT_ERROR_USAGE;
 	}
-	ctl.json = json;
 	ctl.argc = argc - 2;
 	ctl.argv = argv + 2;
 	status = octavoctl_run(command, &ctl, &error);
 	g_clear_object(&ctl.bus);
+	g_free(ctl.gpu);
+	g_free(ctl.uuid);
 	if (!error)
 		return status;
 	fprintf(stderr, "octavoctl: %s\n", error->message);

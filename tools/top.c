@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* octavoctl top: what each vGPU does, once a second, in 80 columns */
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tools/client.h"
+#include "tools/octavoctl.h"
+#include "tools/output.h"
+
+#define TOP_CLEAR	"\033[H\033[2J"
+#define TOP_VM_WIDTH	16
+
+/* Two looks at the counters; rates are their difference. */
+struct top_look {
+	GVariant *counters;	/* a{oa{st}} */
+	gint64 time_us;
+};
+
+static bool top_look(struct octavoctl *ctl, struct top_look *look, GError **error)
+{
+	g_autoptr(GVariant) answer =
+		client_call(ctl->bus, CLIENT_PATH, CLIENT_MANAGER, "GetCounters", NULL, error);
+
+	if (!answer)
+		return false;
+	look->counters = g_variant_get_child_value(answer, 0);
+	look->time_us = g_get_monotonic_time();
+	return true;
+}
+
+static guint64 top_counter(const struct top_look *look, const char *path, const char *name)
+{
+	g_autoptr(GVariant) counters =
+		g_variant_lookup_value(look->counters, path, G_VARIANT_TYPE("a{st}"));
+	guint64 value = 0;
+
+	if (counters)
+		g_variant_lookup(counters, name, "t", &value);
+	return value;
+}
+
+static guint64 top_rate(const struct top_look *before, const struct top_look *now, const char *path,
+			const char *name)
+{
+	guint64 first = top_counter(before, path, name), last = top_counter(now, path, name);
+	gint64 span_us = now->time_us - before->time_us;
+
+	if (last < first || span_us <= 0)
+		return 0;
+	return (last - first) * G_USEC_PER_SEC / (guint64)span_us;
+}
+
+static void top_line(GVariant *vgpu, const struct top_look *before, const struct top_look *now)
+{
+	const char *path = record_string(vgpu, "path");
+	g_autofree char *share = output_share(record_number(vgpu, "eighths"));
+	g_autofree char *window = output_size(top_counter(now, path, "window_mapped_bytes"));
+	g_autofree char *pinned = output_size(top_counter(now, path, "guest_pinned_pages") << 12);
+
+	printf("%.8s  %-4s  %-11s  %-*.*s  %7" G_GUINT64_FORMAT "  %6" G_GUINT64_FORMAT
+	       "  %5s  %6s  %3" G_GUINT64_FORMAT "\n",
+	       record_string(vgpu, "uuid"), share, record_string(vgpu, "state"), TOP_VM_WIDTH,
+	       TOP_VM_WIDTH, record_string(vgpu, "opener_name"), top_rate(before, now, path, "kicks"),
+	       top_rate(before, now, path, "interrupts"), pinned, window,
+	       top_counter(now, path, "resets"));
+}
+
+static bool top_print(struct octavoctl *ctl, const struct top_look *before,
+		      const struct top_look *now, GError **error)
+{
+	g_autoptr(GVariant) vgpus = client_list(ctl->bus, CLIENT_VGPU, error);
+
+	if (!vgpus)
+		return false;
+	if (isatty(STDOUT_FILENO))
+		fputs(TOP_CLEAR, stdout);
+	printf("%-8s  %-4s  %-11s  %-*s  %7s  %6s  %5s  %6s  %3s\n", "VGPU", "SIZE", "STATE",
+	       TOP_VM_WIDTH, "VM", "KICKS/S", "IRQ/S", "PIN", "WINDOW", "RST");
+	for (gsize i = 0; i < g_variant_n_children(vgpus); i++) {
+		g_autoptr(GVariant) vgpu = g_variant_get_child_value(vgpus, i);
+
+		top_line(vgpu, before, now);
+	}
+	fflush(stdout);
+	return true;
+}
+
+int top_show(struct octavoctl *ctl, GError **error)
+{
+	struct top_look before = { 0 }, now = { 0 };
+	int left = ctl->count;
+
+	if (!left && !isatty(STDOUT_FILENO))
+		left = 1;
+	if (!top_look(ctl, &before, error))
+		return 1;
+	do {
+		bool good;
+
+		g_usleep(G_USEC_PER_SEC);
+		if (!top_look(ctl, &now, error))
+			break;
+		good = top_print(ctl, &before, &now, error);
+		g_variant_unref(before.counters);
+		before = now;
+		now.counters = NULL;
+		if (!good)
+			break;
+	} while (left == 0 || --left > 0);
+	g_variant_unref(before.counters);
+	return 0;
+}
