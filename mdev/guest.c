@@ -300,10 +300,11 @@ static vm_fault_t guest_fault(struct vm_fault *vmf)
 	}
 
 	/*
-	 * A processor's access always allows one retry; the kernel's own accesses that do not
-	 * (from inside somebody else's locks) fail instead.
+	 * Only a processor's access may pin; on x86 those and no others are interruptible. The rest
+	 * comes from inside somebody's locks (a window that was given to VFIO as guest memory comes
+	 * from inside a pin) and fails if the page is not there.
 	 */
-	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || !(vmf->flags & FAULT_FLAG_INTERRUPTIBLE))
 		return VM_FAULT_SIGBUS;
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;

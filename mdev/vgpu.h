@@ -9,7 +9,9 @@
  *	vgpu->lock				registers, configuration space, who holds what
  *	guest.lock				guest-memory window
  *	  type1's iommu->lock, the opener's mmap_lock (through vfio_pin_pages)
- *	window.lock				BAR2; a leaf: under it no wait on anybody's mm
+ *	window.fault_lock			one fault of BAR2 at a time
+ *	window.lock				BAR2; a leaf: under it no wait on anybody's mm and no
+ *						allocation; invalidations of the worker's mm take it
  *	parents_lock, console.lock, events.lock, irq.lock, control.lock: leaves
  *
  * A fault of the worker takes guest.lock by trylock only, and pins with its own mmap_lock released,
@@ -176,11 +178,11 @@ struct octavo_registers {
 /* BAR2; interval tree over pages of the window */
 struct octavo_window_state {
 	struct mutex lock;
+	struct mutex fault_lock;
 	struct octavo_epoch epoch;
 	struct rb_root_cached ranges;
 	u32 count;
 	struct page *scratch;
-	struct address_space *mapping;	/* of the VFIO device, for zaps */
 	wait_queue_head_t wait;		/* somebody mapped a range again */
 };
 

@@ -1,41 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * window.c - BAR2, the memory window
+ * window.c - BAR2, the memory window: what it shows, and the guest's side of it
  *
- * The worker names a range of its own memory; its frames are captured in the ioctl, in the worker's
- * context, and the fault handler only looks them up. window.lock is a leaf: a guest may point a
- * descriptor at a BAR2, so that the fault comes from inside a pin, with type1's lock held.
+ * The worker names a range of its own memory; its frames are captured in the ioctl (capture.c), in
+ * the worker's context, and the fault handler only looks them up. window.lock is a leaf: a guest may
+ * point a descriptor at a BAR2, so that the fault comes from inside a pin, with type1's lock held.
+ *
+ * window.fault_lock stands above it and makes page tables exist before window.lock is taken: nothing
+ * is allocated under window.lock, which invalidations of the worker's memory take too.
  */
+#include <linux/file.h>
+#include <linux/highmem.h>
 #include <linux/mm.h>
-#include <linux/shmem_fs.h>
 #include <linux/slab.h>
 
 #include "compat.h"
 #include "vgpu.h"
+#include "window.h"
 
 #define RANGES_MAX	65536u
 #define FAULT_AROUND	16u		/* pages inserted by one fault that is not a huge one */
-#define PIN_BATCH	512ul		/* pages captured in one go of the caller's mmap_lock */
+#define LOST_WAIT_MS	500u		/* how long an access waits for moved memory to come back */
 
-struct window_range {
-	struct interval_tree_node node;	/* pages of the window, both ends inclusive */
-	bool write_combined;
-	unsigned long count;
-	struct page *pages[];		/* pinned for the long term */
-};
+static struct lock_class_key window_mmap_key;
 
 static struct window_range *range_from(struct interval_tree_node *node)
 {
 	return node ? container_of(node, struct window_range, node) : NULL;
-}
-
-void window_init(struct octavo_vgpu_device *vgpu)
-{
-	struct octavo_window_state *w = &vgpu->window;
-
-	mutex_init(&w->lock);
-	w->ranges = RB_ROOT_CACHED;
-	init_waitqueue_head(&w->wait);
 }
 
 static struct window_range *range_find(struct octavo_window_state *w, unsigned long page)
@@ -43,26 +34,33 @@ static struct window_range *range_find(struct octavo_window_state *w, unsigned l
 	return range_from(interval_tree_iter_first(&w->ranges, page, page));
 }
 
-static void range_free(struct window_range *range)
+void window_init(struct octavo_vgpu_device *vgpu)
 {
-	unpin_user_pages_dirty_lock(range->pages, range->count, true);
-	kvfree(range);
+	struct octavo_window_state *w = &vgpu->window;
+
+	mutex_init(&w->lock);
+	mutex_init(&w->fault_lock);
+	w->ranges = RB_ROOT_CACHED;
+	init_waitqueue_head(&w->wait);
 }
 
-static void window_zap(struct octavo_vgpu_device *vgpu, unsigned long first, unsigned long last)
+void window_zap(struct octavo_vgpu_device *vgpu, unsigned long first, unsigned long last)
 {
 	loff_t base = (loff_t)VFIO_PCI_BAR2_REGION_INDEX << OCTAVO_REGION_SHIFT;
 
-	if (vgpu->window.mapping)
-		unmap_mapping_range(vgpu->window.mapping, base + ((loff_t)first << PAGE_SHIFT),
-				    (loff_t)(last - first + 1) << PAGE_SHIFT, 1);
+	unmap_mapping_range(vgpu->vdev.inode->i_mapping, base + ((loff_t)first << PAGE_SHIFT),
+			    (loff_t)(last - first + 1) << PAGE_SHIFT, 1);
 }
 
 /* Takes all ranges out and shows scratch; the ranges come back in @ranges. window.lock held. */
 static void window_clear(struct octavo_vgpu_device *vgpu, struct rb_root_cached *ranges)
 {
 	struct octavo_window_state *w = &vgpu->window;
+	struct interval_tree_node *node;
 
+	for (node = interval_tree_iter_first(&w->ranges, 0, ULONG_MAX); node;
+	     node = interval_tree_iter_next(node, 0, ULONG_MAX))
+		range_from(node)->shown = false;
 	*ranges = w->ranges;
 	w->ranges = RB_ROOT_CACHED;
 	w->count = 0;
@@ -70,6 +68,7 @@ static void window_clear(struct octavo_vgpu_device *vgpu, struct rb_root_cached 
 	window_zap(vgpu, 0, (vgpu->window_bytes >> PAGE_SHIFT) - 1);
 }
 
+/* Not under window.lock: waits for invalidations that want it. */
 static void ranges_free(struct rb_root_cached *ranges)
 {
 	struct interval_tree_node *node;
@@ -85,6 +84,11 @@ int window_open(struct octavo_vgpu_device *vgpu)
 	struct octavo_window_state *w = &vgpu->window;
 	struct page *scratch;
 
+	/*
+	 * Memory of a device that moves is unmapped under its own inode's lock, and from inside that
+	 * we unmap BAR2: another inode, always in this order.
+	 */
+	lockdep_set_class(&vgpu->vdev.inode->i_mapping->i_mmap_rwsem, &window_mmap_key);
 	scratch = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!scratch)
 		return -ENOMEM;
@@ -106,7 +110,6 @@ void window_close(struct octavo_vgpu_device *vgpu)
 	window_clear(vgpu, &ranges);
 	scratch = w->scratch;
 	w->scratch = NULL;
-	w->mapping = NULL;
 	mutex_unlock(&w->lock);
 	ranges_free(&ranges);
 	if (scratch)
@@ -126,6 +129,7 @@ void window_reset(struct octavo_vgpu_device *vgpu, u32 generation)
 		clear_highpage(w->scratch);
 	mutex_unlock(&w->lock);
 	ranges_free(&ranges);
+	wake_up_all(&w->wait);
 }
 
 void window_serve(struct octavo_vgpu_device *vgpu, struct octavo_session *session, bool live)
@@ -137,67 +141,8 @@ void window_serve(struct octavo_vgpu_device *vgpu, struct octavo_session *sessio
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Capture
+ * The worker's side
  */
-
-/* May the guest be shown this mapping of the worker? The caller holds mmap_lock. */
-static int capture_check(struct vm_area_struct *vma)
-{
-	if (!(vma->vm_flags & VM_WRITE))
-		return -EFAULT;
-	if (window_vma_is_vgpu(vma) || vma->vm_ops == &guest_vm_ops)
-		return -EPERM;
-	if (!(vma->vm_flags & VM_SHARED) || !vma->vm_file ||
-	    !shmem_mapping(vma->vm_file->f_mapping))
-		return -EPERM;
-	return 0;
-}
-
-/* Pins a part of the range that lies within one mapping; returns how many pages. */
-static long capture_part(unsigned long addr, unsigned long count, struct page **pages)
-{
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	long ret;
-
-	mmap_read_lock(mm);
-	vma = vma_lookup(mm, addr);
-	ret = vma ? capture_check(vma) : -EFAULT;
-	if (!ret) {
-		count = min3(count, PIN_BATCH, (vma->vm_end - addr) >> PAGE_SHIFT);
-		ret = pin_user_pages(addr, count, FOLL_WRITE | FOLL_LONGTERM, pages);
-		if (!ret)
-			ret = -EFAULT;
-	}
-	mmap_read_unlock(mm);
-	return ret;
-}
-
-static struct window_range *window_capture(const struct octavo_window *request)
-{
-	unsigned long count = (unsigned long)(request->length >> PAGE_SHIFT);
-	struct window_range *range;
-	long ret;
-
-	range = kvzalloc(struct_size(range, pages, count), GFP_KERNEL_ACCOUNT);
-	if (!range)
-		return ERR_PTR(-ENOMEM);
-	while (range->count < count) {
-		ret = capture_part((unsigned long)request->addr + (range->count << PAGE_SHIFT),
-				   count - range->count, range->pages + range->count);
-		if (ret < 0) {
-			unpin_user_pages(range->pages, range->count);
-			kvfree(range);
-			return ERR_PTR(ret);
-		}
-		range->count += (unsigned long)ret;
-		cond_resched();
-	}
-	range->node.start = (unsigned long)(request->offset >> PAGE_SHIFT);
-	range->node.last = range->node.start + count - 1;
-	range->write_combined = request->caching == OCTAVO_WRITE_COMBINED;
-	return range;
-}
 
 static int window_check(struct octavo_vgpu_device *vgpu, const struct octavo_window *request)
 {
@@ -210,11 +155,48 @@ static int window_check(struct octavo_vgpu_device *vgpu, const struct octavo_win
 	return 0;
 }
 
+/*
+ * Puts a captured range where nothing is, or where only ranges are that were lost; those come back
+ * in @replaced. window.lock held.
+ */
+static int range_insert(struct octavo_vgpu_device *vgpu, struct window_range *range,
+			struct rb_root_cached *replaced)
+{
+	struct octavo_window_state *w = &vgpu->window;
+	struct interval_tree_node *node;
+
+	for (node = interval_tree_iter_first(&w->ranges, range->node.start, range->node.last); node;
+	     node = interval_tree_iter_next(node, range->node.start, range->node.last))
+		if (!range_from(node)->lost)
+			return -EEXIST;
+	if (w->count >= RANGES_MAX)
+		return -E2BIG;
+	while ((node = interval_tree_iter_first(&w->ranges, range->node.start, range->node.last))) {
+		interval_tree_remove(node, &w->ranges);
+		interval_tree_insert(node, replaced);
+		range_from(node)->shown = false;
+		w->count--;
+		atomic64_sub((s64)range_from(node)->count << PAGE_SHIFT,
+			     &vgpu->counters.window_mapped);
+		/* what of it the new range does not cover */
+		window_zap(vgpu, node->start, node->last);
+	}
+	interval_tree_insert(&range->node, &w->ranges);
+	range->shown = true;
+	w->count++;
+	atomic64_add((s64)range->count << PAGE_SHIFT, &vgpu->counters.window_mapped);
+	/* what the guest touched as a hole */
+	window_zap(vgpu, range->node.start, range->node.last);
+	return 0;
+}
+
 int window_map(struct octavo_vgpu_device *vgpu, struct octavo_session *session,
 	       const struct octavo_window *request)
 {
+	struct rb_root_cached replaced = RB_ROOT_CACHED;
 	struct octavo_window_state *w = &vgpu->window;
 	struct window_range *range;
+	unsigned int tries;
 	int ret;
 
 	ret = window_check(vgpu, request);
@@ -229,26 +211,33 @@ int window_map(struct octavo_vgpu_device *vgpu, struct octavo_session *session,
 	if (ret)
 		return ret;
 
-	range = window_capture(request);
+	range = range_create(vgpu, request);
 	if (IS_ERR(range))
 		return (int)PTR_ERR(range);
-
-	mutex_lock(&w->lock);
-	ret = epoch_check(&w->epoch, session, request->generation);
-	if (!ret && interval_tree_iter_first(&w->ranges, range->node.start, range->node.last))
-		ret = -EEXIST;
-	if (!ret && w->count >= RANGES_MAX)
-		ret = -E2BIG;
-	if (!ret) {
-		interval_tree_insert(&range->node, &w->ranges);
-		w->count++;
-		atomic64_add((s64)request->length, &vgpu->counters.window_mapped);
-		/* what the guest touched as a hole */
-		window_zap(vgpu, range->node.start, range->node.last);
+	for (tries = 0; ; tries++) {
+		ret = range_capture(range);
+		if (ret)
+			break;
+		mutex_lock(&w->lock);
+		ret = epoch_check(&w->epoch, session, request->generation);
+		if (!ret && range_moved(range))
+			ret = -EAGAIN;
+		if (!ret)
+			ret = range_insert(vgpu, range, &replaced);
+		mutex_unlock(&w->lock);
+		if (ret != -EAGAIN)
+			break;
+		/* moved under our hands; memory that never rests is none to map */
+		if (tries == 100 || signal_pending(current)) {
+			ret = -EFAULT;
+			break;
+		}
 	}
-	mutex_unlock(&w->lock);
 	if (ret)
 		range_free(range);
+	else
+		wake_up_all(&w->wait);
+	ranges_free(&replaced);
 	return ret;
 }
 
@@ -280,6 +269,7 @@ int window_unmap(struct octavo_vgpu_device *vgpu, struct octavo_session *session
 	}
 	if (range) {
 		interval_tree_remove(&range->node, &w->ranges);
+		range->shown = false;
 		w->count--;
 		atomic64_sub((s64)request->length, &vgpu->counters.window_mapped);
 		window_zap(vgpu, range->node.start, range->node.last);
@@ -316,48 +306,110 @@ static vm_fault_t window_fault_range(struct vm_fault *vmf, struct window_range *
 
 	for (i = 0; i < FAULT_AROUND && page + i <= range->node.last; i++) {
 		unsigned long addr = vmf->address + (i << PAGE_SHIFT);
-		unsigned long pfn = page_to_pfn(range->pages[page + i - range->node.start]);
 
-		if (addr >= vma->vm_end)
+		/* one page table: the one that was made to exist */
+		if (addr >= vma->vm_end || (i && !(addr & ~PMD_MASK)))
 			break;
-		ret = vmf_insert_pfn_prot(vma, addr, pfn, prot);
+		ret = vmf_insert_pfn_prot(vma, addr, range->pfns[page + i - range->node.start],
+					  prot);
 		if (ret != VM_FAULT_NOPAGE)
 			return i ? VM_FAULT_NOPAGE : ret;
 	}
 	return ret;
 }
 
+static bool window_is_lost(struct octavo_window_state *w, unsigned long page)
+{
+	struct window_range *range;
+	bool lost;
+
+	mutex_lock(&w->lock);
+	range = range_find(w, page);
+	lost = range && range->lost && !range->given_up;
+	mutex_unlock(&w->lock);
+	return lost;
+}
+
+/*
+ * The memory that was here moves; the worker has been asked to capture it again. Scratch would be
+ * silent corruption, so the access waits, a bounded time, with no lock held. What comes from inside
+ * a pin (FAULT_FLAG_REMOTE) must not wait for anybody.
+ */
+static vm_fault_t window_fault_lost(struct vm_fault *vmf, struct octavo_vgpu_device *vgpu)
+{
+	struct octavo_window_state *w = &vgpu->window;
+	unsigned long page = window_page(vmf->pgoff);
+	struct window_range *range;
+	struct file *file;
+
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	file = get_file(vmf->vma->vm_file);
+	mmap_read_unlock(vmf->vma->vm_mm);
+	if (!wait_event_killable_timeout(w->wait, !window_is_lost(w, page),
+					 msecs_to_jiffies(LOST_WAIT_MS))) {
+		mutex_lock(&w->lock);
+		range = range_find(w, page);
+		if (range && range->lost)
+			range->given_up = true;
+		mutex_unlock(&w->lock);
+	}
+	fput(file);
+	return VM_FAULT_RETRY;
+}
+
+static int page_table_touch(pte_t *pte, unsigned long addr, void *data)
+{
+	return 0;
+}
+
 static vm_fault_t window_fault(struct vm_fault *vmf)
 {
 	struct octavo_vgpu_device *vgpu = vmf->vma->vm_private_data;
 	struct octavo_window_state *w = &vgpu->window;
-	vm_fault_t ret = VM_FAULT_SIGBUS;
+	vm_fault_t ret = VM_FAULT_NOPAGE;
 	struct window_range *range;
+	bool wait = false;
 
+	mutex_lock(&w->fault_lock);
+	/* somebody else's huge entry */
+	if (pmd_leaf(READ_ONCE(*vmf->pmd)))
+		goto out;
+	if (apply_to_page_range(vmf->vma->vm_mm, vmf->address & PAGE_MASK, PAGE_SIZE,
+				page_table_touch, NULL)) {
+		ret = VM_FAULT_OOM;
+		goto out;
+	}
 	mutex_lock(&w->lock);
 	range = range_find(w, window_page(vmf->pgoff));
-	if (range)
+	wait = range && range->lost && !range->given_up &&
+	       fault_flag_allow_retry_first(vmf->flags) && !(vmf->flags & FAULT_FLAG_REMOTE);
+	if (range && !range->lost)
 		ret = window_fault_range(vmf, range);
-	else if (w->scratch)
+	else if (!w->scratch)
+		ret = VM_FAULT_SIGBUS;
+	else if (!wait)
 		ret = vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(w->scratch),
 					  window_prot(vmf->vma, NULL));
 	mutex_unlock(&w->lock);
 	atomic64_inc(&vgpu->counters.window_faults);
-	return ret;
+out:
+	mutex_unlock(&w->fault_lock);
+	return wait ? window_fault_lost(vmf, vgpu) : ret;
 }
 
-/* The frames of 2 MiB that a huge mapping can show, or 0. */
+/* The first frame of 2 MiB that a huge mapping can show, or 0. */
 static unsigned long range_huge_pfn(const struct window_range *range, unsigned long page)
 {
 	unsigned long i, pfn;
 
 	if (page < range->node.start || page + PTRS_PER_PMD - 1 > range->node.last)
 		return 0;
-	pfn = page_to_pfn(range->pages[page - range->node.start]);
+	pfn = range->pfns[page - range->node.start];
 	if (pfn % PTRS_PER_PMD)
 		return 0;
 	for (i = 1; i < PTRS_PER_PMD; i++)
-		if (page_to_pfn(range->pages[page + i - range->node.start]) != pfn + i)
+		if (range->pfns[page + i - range->node.start] != pfn + i)
 			return 0;
 	return pfn;
 }
@@ -376,14 +428,16 @@ static vm_fault_t window_huge_fault(struct vm_fault *vmf, unsigned int order)
 		return VM_FAULT_FALLBACK;
 	page = window_page(vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT));
 
+	mutex_lock(&w->fault_lock);
 	mutex_lock(&w->lock);
 	range = range_find(w, page);
 	/* a huge entry takes its caching from the mapping, so other kinds go page by page */
-	if (range && !range->write_combined)
+	if (range && !range->lost && !range->write_combined)
 		pfn = range_huge_pfn(range, page);
 	if (pfn)
 		ret = compat_insert_pfn_pmd(vmf, pfn);
 	mutex_unlock(&w->lock);
+	mutex_unlock(&w->fault_lock);
 	if (ret == VM_FAULT_NOPAGE)
 		atomic64_inc(&vgpu->counters.window_faults);
 	return ret;
@@ -405,23 +459,24 @@ int window_mmap(struct octavo_vgpu_device *vgpu, struct vm_area_struct *vma)
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
 	vma->vm_private_data = vgpu;
 	vma->vm_ops = &window_vm_ops;
-	mutex_lock(&vgpu->window.lock);
-	vgpu->window.mapping = vma->vm_file->f_mapping;
-	mutex_unlock(&vgpu->window.lock);
 	return 0;
 }
 
+/* read() and write() reach memory; a device's own they do not. */
 int window_access(struct octavo_vgpu_device *vgpu, u64 offset, u8 *data, u32 count, bool write)
 {
 	unsigned long page = (unsigned long)(offset >> PAGE_SHIFT);
 	struct octavo_window_state *w = &vgpu->window;
+	struct page *frame = NULL;
 	struct window_range *range;
-	struct page *frame;
 	u8 *at;
 
 	mutex_lock(&w->lock);
 	range = range_find(w, page);
-	frame = range ? range->pages[page - range->node.start] : w->scratch;
+	if (!range || range->lost)
+		frame = w->scratch;
+	else if (range->pinned)
+		frame = pfn_to_page(range->pfns[page - range->node.start]);
 	if (frame) {
 		at = kmap_local_page(frame);
 		if (write)
