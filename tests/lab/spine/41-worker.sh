@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A worker that dies is replaced on the same open; the guest works again after its driver has reset
+# the device, and its CPUs never stop meanwhile.
+set -euo pipefail
+. "$(dirname "$0")/../lib.sh"
+
+uuid=$(vgpu_create 1_4)
+state_is() { [[ $(octavoctl --json show "$uuid" | jq -r .state) == "$1" ]]; }
+rebind='d=$(basename $(readlink -f /sys/class/drm/card0/device)); p=/sys/bus/virtio/drivers/virtio_gpu; echo $d >$p/unbind && echo $d >$p/bind'
+
+guest-start --mem 512 one "$uuid"
+first=$(vgpu_worker "$uuid")
+kill -KILL "$first"
+replaced() { local now; now=$(vgpu_worker "$uuid"); [[ $now && $now != "$first" ]]; }
+wait_for 10 "a replacement" replaced
+wait_for 10 "the state to say so" state_is needs-reset
+assert_eq "restarts" "$(octavoctl --json show "$uuid" | jq -r .worker_restarts)" 1
+assert_match "log" "$(octavoctl log)" "worker-lost +$uuid"
+guest one true
+guest one "$rebind"
+wait_for 20 "the guest's reset to be seen" state_is open
+guest one "test -e /sys/class/drm/card0-Virtual-1"
+
+note "a worker that cannot live is no tight loop, and the open is refused in good time"
+guest-stop one
+wait_for 10 "it to be idle" state_is idle
+mkdir -p /etc/octavo/octavo.conf.d
+printf '#!/bin/sh\nexit 3\n' >/run/octavo-lab-bad-worker
+chmod 755 /run/octavo-lab-bad-worker
+printf '[octavod]\nworker = /run/octavo-lab-bad-worker\n' >/etc/octavo/octavo.conf.d/zz-test.conf
+trap 'rm -f /etc/octavo/octavo.conf.d/zz-test.conf; systemctl reload octavod' EXIT
+systemctl reload octavod
+since=$(date +%s)
+guest-start --expect-fail bad "$uuid" >/tmp/refused || fail "QEMU ran with a worker that cannot live"
+assert_match "doctor" "$(octavoctl doctor)" "octavod: vGPU $uuid: open refused"
+starts=$(journalctl -u octavod --since "@$since" -o cat | grep -c 'exited with status 3')
+assert_within "workers started" "$starts" 1 6
+rm /etc/octavo/octavo.conf.d/zz-test.conf
+systemctl reload octavod
+
+note "and works again with a good one"
+guest-start --no-wait again "$uuid"
+wait_for 20 "it to be open" state_is open
