@@ -26,7 +26,7 @@ got=$(guest plain head -c 300000 /dev/zero | wc -c)
 assert_eq "bytes of a long output" "$got" 300000
 
 before=$(guest plain cat /proc/sys/kernel/random/boot_id)
-assert_ok guest-exec -r -w 120 plain -- systemctl -ff reboot
+assert_ok guest-restart plain
 after=$(guest plain cat /proc/sys/kernel/random/boot_id)
 [[ $before != "$after" ]] || fail "the guest did not restart"
 assert_ok guest-stop plain
