@@ -5,6 +5,7 @@
  *   labexec agent PORT...                      in the machine: serve each port of that name
  *   labexec run [-i] [-t] [-r] [-w S] SOCKET... -- CMD...   outside: run CMD there
  *   labexec qmp SOCKET JSON                    send one QMP command, print its answer
+ *   labexec restart | poweroff                 in the machine: at once, devices shut down first
  *
  * run:  SOCKETs are the QEMU side of the ports; the first one that nobody uses is taken.
  *       -i  hand standard input over     -t  on a terminal of its own (implies -i)
@@ -35,6 +36,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/reboot.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -830,5 +832,9 @@ int main(int argc, char **argv)
 		return run_main(argc - 1, argv + 1);
 	if (argc == 4 && !strcmp(argv[1], "qmp"))
 		return qmp_main(argv[2], argv[3]);
-	die(1, "usage: labexec agent PORT... | run ... SOCKET... -- CMD... | qmp SOCKET JSON");
+	if (argc == 2 && !strcmp(argv[1], "restart"))
+		return reboot(RB_AUTOBOOT);
+	if (argc == 2 && !strcmp(argv[1], "poweroff"))
+		return reboot(RB_POWER_OFF);
+	die(1, "usage: labexec agent PORT... | run ... SOCKET... -- CMD... | qmp SOCKET JSON | restart | poweroff");
 }

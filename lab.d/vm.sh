@@ -65,10 +65,10 @@ vm_start() {
 		export TMPDIR=$vm_dir
 		exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private -- \
 			bash "$tree/lab.d/root-enter" "$(root_path host)" "$tree" "$cache" "$vm_dir" \
-			qemu-system-x86_64 -name "octavo-host-$series" -M q35 "${args[@]}" -smp 2 -m 6G \
+			qemu-system-x86_64 -name "octavo-host-$series" -M q35,sata=off,smbus=off,i8042=off "${args[@]}" -smp 2 -m 6G \
 			-nodefaults -display none -no-user-config \
 			-kernel "$image/vmlinux-$series" -initrd "$vm_dir/initrd" \
-			-append "lab.root=/dev/vda console=ttyS0 quiet mitigations=off panic=1 nowatchdog audit=0 apparmor=0 rcupdate.rcu_cpu_stall_timeout=120 systemd.show_status=no lab.log=$vm_log" \
+			-append "lab.root=/dev/vda console=ttyS0 quiet mitigations=off panic=1 nowatchdog modprobe.blacklist=iTCO_wdt,lpc_ich,pcspkr audit=0 apparmor=0 rcupdate.rcu_cpu_stall_timeout=120 systemd.show_status=no lab.log=$vm_log" \
 			-drive "file=$image/root.img,if=none,id=root,format=raw,snapshot=on" \
 			-device virtio-blk-pci,drive=root \
 			-drive "file=$guest/root.img,if=none,id=guest,format=raw,readonly=on" \
