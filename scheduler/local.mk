@@ -26,6 +26,29 @@ liboctavo_arbiter_la_SOURCES = \
 	scheduler/guard.c scheduler/guard.h
 liboctavo_arbiter_la_LIBADD = liboctavo-policy.la liboctavo-gate.la
 
+# The Vulkan layer: a module that the loader opens by the path in its manifest
+layerdir = $(pkglibdir)
+layer_LTLIBRARIES = VkLayer_octavo_slice.la
+VkLayer_octavo_slice_la_SOURCES = \
+	scheduler/layer/device.c \
+	scheduler/layer/entry.c \
+	scheduler/layer/instance.c \
+	scheduler/layer/layer.h \
+	scheduler/layer/memory.c \
+	scheduler/layer/semaphore.c \
+	scheduler/layer/submit.c \
+	scheduler/layer/watcher.c
+VkLayer_octavo_slice_la_CFLAGS = $(AM_CFLAGS) $(VULKAN_CFLAGS)
+VkLayer_octavo_slice_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -Wl,-z,defs
+VkLayer_octavo_slice_la_LIBADD = liboctavo-gate.la
+layermanifestdir = $(datadir)/vulkan/explicit_layer.d
+nodist_layermanifest_DATA = VkLayer_octavo_slice.json
+EXTRA_DIST += scheduler/layer/VkLayer_octavo_slice.json.in
+CLEANFILES += VkLayer_octavo_slice.json
+VkLayer_octavo_slice.json: scheduler/layer/VkLayer_octavo_slice.json.in Makefile
+	$(AM_V_GEN)sed 's|@LAYER_LIBRARY@|$(layerdir)/VkLayer_octavo_slice.so|' \
+		$(srcdir)/scheduler/layer/VkLayer_octavo_slice.json.in > $@
+
 bin_PROGRAMS += octavo-sim
 octavo_sim_SOURCES = tools/octavo-sim.c
 octavo_sim_LDADD = liboctavo-sim.la

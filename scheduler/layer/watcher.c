@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A thread per queue: it sees submissions finish, in their order, and leaves the gate for them. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "scheduler/layer/layer.h"
+
+/* How long the watcher may sit on a semaphore that somebody wants to destroy. */
+#define WATCHER_HOLD_NS 2000000ull
+
+VkResult watcher_init(struct layer_queue *queue)
+{
+	const VkSemaphoreTypeCreateInfo type = {
+		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+		.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+	};
+	const VkSemaphoreCreateInfo info = {
+		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+		.pNext = &type,
+	};
+	struct layer_device *device = queue->device;
+	VkResult result = device->CreateSemaphore(device->handle, &info, NULL, &queue->timeline);
+
+	if (result != VK_SUCCESS)
+		return result;
+	pthread_mutex_init(&queue->mutex, NULL);
+	pthread_mutex_init(&queue->waits_mutex, NULL);
+	pthread_cond_init(&queue->changed, NULL);
+	queue->last = &queue->first;
+	return VK_SUCCESS;
+}
+
+static VkResult wait_for(struct layer_device *device, VkSemaphore semaphore, uint64_t value,
+			 uint64_t timeout_ns)
+{
+	const VkSemaphoreWaitInfo info = {
+		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+		.semaphoreCount = 1,
+		.pSemaphores = &semaphore,
+		.pValues = &value,
+	};
+
+	return device->WaitSemaphores(device->handle, &info, timeout_ns);
+}
+
+/* Until the submission can run. A lost device runs nothing and stops nobody. */
+static void watcher_unblock(struct layer_queue *queue, struct layer_pending *pending)
+{
+	VkResult result = VK_TIMEOUT;
+
+	for (;;) {
+		pthread_mutex_lock(&queue->waits_mutex);
+		if (pending->n_waits > 0) {
+			const struct layer_wait *wait = &pending->waits[pending->n_waits - 1];
+
+			result = wait_for(queue->device, wait->semaphore, wait->value,
+					  WATCHER_HOLD_NS);
+			if (result != VK_TIMEOUT)
+				pending->n_waits--;
+		}
+		if (pending->n_waits == 0) {
+			pthread_mutex_unlock(&queue->waits_mutex);
+			break;
+		}
+		pthread_mutex_unlock(&queue->waits_mutex);
+	}
+	gate_unblock(queue->device->gate);
+	pthread_mutex_lock(&queue->mutex);
+	pending->blocked = false;
+	queue->n_blocked--;
+	pthread_mutex_unlock(&queue->mutex);
+}
+
+static struct layer_pending *watcher_next(struct layer_queue *queue)
+{
+	struct layer_pending *pending;
+
+	pthread_mutex_lock(&queue->mutex);
+	while (!queue->first && !queue->stop)
+		pthread_cond_wait(&queue->changed, &queue->mutex);
+	pending = queue->first;
+	pthread_mutex_unlock(&queue->mutex);
+	return pending;
+}
+
+static void watcher_drop(struct layer_queue *queue)
+{
+	struct layer_pending *pending;
+
+	pthread_mutex_lock(&queue->mutex);
+	pending = queue->first;
+	queue->first = pending->next;
+	if (!queue->first)
+		queue->last = &queue->first;
+	pthread_mutex_unlock(&queue->mutex);
+	free(pending);
+}
+
+static void *watcher_run(void *data)
+{
+	struct layer_queue *queue = data;
+	struct gate *gate = queue->device->gate;
+	struct layer_pending *pending;
+	uint64_t finished_ns = 0;
+
+	prctl(PR_SET_NAME, "octavo-watcher");
+	while ((pending = watcher_next(queue)) != NULL) {
+		uint64_t begin_ns = gate_now_ns(), now_ns;
+
+		if (pending->blocked)
+			watcher_unblock(queue, pending);
+		while (wait_for(queue->device, queue->timeline, pending->value, UINT64_MAX) ==
+		       VK_TIMEOUT)
+			;
+		gate_leave(gate);
+		now_ns = gate_now_ns();
+		gate_measured(gate, now_ns - (begin_ns > finished_ns ? begin_ns : finished_ns));
+		finished_ns = now_ns;
+		watcher_drop(queue);
+	}
+	return NULL;
+}
+
+bool watcher_blocked(struct layer_queue *queue)
+{
+	bool blocked;
+
+	pthread_mutex_lock(&queue->mutex);
+	blocked = queue->n_blocked > 0;
+	pthread_mutex_unlock(&queue->mutex);
+	return blocked;
+}
+
+void watcher_add(struct layer_queue *queue, struct layer_pending *pending)
+{
+	pthread_mutex_lock(&queue->mutex);
+	*queue->last = pending;
+	queue->last = &pending->next;
+	queue->n_blocked += pending->blocked;
+	if (!queue->started) {
+		/* without a watcher the gate would count this submission for ever */
+		if (pthread_create(&queue->watcher, NULL, watcher_run, queue)) {
+			layer_log("cannot start a thread to watch a queue: the process ends");
+			abort();
+		}
+		queue->started = true;
+	}
+	pthread_cond_signal(&queue->changed);
+	pthread_mutex_unlock(&queue->mutex);
+}
+
+void watcher_forget(struct layer_queue *queue, VkSemaphore semaphore)
+{
+	pthread_mutex_lock(&queue->waits_mutex);
+	pthread_mutex_lock(&queue->mutex);
+	for (struct layer_pending *pending = queue->first; pending; pending = pending->next) {
+		uint32_t kept = 0;
+
+		for (uint32_t i = 0; i < pending->n_waits; i++)
+			if (pending->waits[i].semaphore != semaphore)
+				pending->waits[kept++] = pending->waits[i];
+		pending->n_waits = kept;
+	}
+	pthread_mutex_unlock(&queue->mutex);
+	pthread_mutex_unlock(&queue->waits_mutex);
+}
+
+void watcher_finish(struct layer_queue *queue)
+{
+	struct layer_device *device = queue->device;
+
+	pthread_mutex_lock(&queue->mutex);
+	queue->stop = true;
+	pthread_cond_signal(&queue->changed);
+	pthread_mutex_unlock(&queue->mutex);
+	if (queue->started)
+		pthread_join(queue->watcher, NULL);
+	device->DestroySemaphore(device->handle, queue->timeline, NULL);
+	pthread_cond_destroy(&queue->changed);
+	pthread_mutex_destroy(&queue->mutex);
+	pthread_mutex_destroy(&queue->waits_mutex);
+}
