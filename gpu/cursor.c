@@ -12,6 +12,12 @@ static uint32_t cursor_update(struct gpu *gpu, const struct virtio_gpu_update_cu
 
 	if (id) {
 		surface = resource_surface(&gpu->resources, id);
+		if (!surface && gpu->cursor_3d) {
+			/* pixels in the GPU's memory come when the renderer has time to fetch them */
+			gpu->cursor_3d->show(gpu->cursor_3d->context, id, le32toh(request->hot_x),
+					     le32toh(request->hot_y));
+			return VIRTIO_GPU_RESP_OK_NODATA;
+		}
 		if (!surface)
 			return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
 	}

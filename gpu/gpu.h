@@ -23,6 +23,12 @@ struct scanout {
 	struct rect view;
 };
 
+/* What the cursor's thread hands to the renderer; NULL where there is none. */
+struct gpu_cursor_3d {
+	void (*show)(void *context, uint32_t resource_id, uint32_t hot_x, uint32_t hot_y);
+	void *context;
+};
+
 struct gpu {
 	struct guest *guest;
 	struct console *console;
@@ -30,6 +36,7 @@ struct gpu {
 	uint64_t mode;		/* preferred, of every head: width << 32 | height; gpu_mode() */
 	struct resource_table resources;
 	struct scanout scanouts[GPU_HEADS_MAX];
+	const struct gpu_cursor_3d *cursor_3d;
 };
 
 struct gpu_setup {

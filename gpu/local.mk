@@ -16,12 +16,23 @@ liboctavo_gpu_la_SOURCES = \
 	gpu/timeline.c gpu/timeline.h
 liboctavo_gpu_la_LIBADD = liboctavo-vfio.la
 
+# The renderer: everything that calls virglrenderer
+noinst_LTLIBRARIES += liboctavo-render.la
+liboctavo_render_la_SOURCES = \
+	gpu/blob.c gpu/blob.h \
+	gpu/context.c gpu/context.h \
+	gpu/picture.c gpu/picture.h \
+	gpu/render.c gpu/render.h \
+	gpu/renderer.c gpu/renderer.h \
+	gpu/server.c gpu/server.h
+liboctavo_render_la_CFLAGS = $(AM_CFLAGS) $(VIRGL_CFLAGS)
+liboctavo_render_la_LIBADD = liboctavo-gpu.la $(VIRGL_LIBS)
+
 pkglibexec_PROGRAMS += octavo-vgpu
 octavo_vgpu_SOURCES = \
 	gpu/main.c \
-	gpu/render.c gpu/render.h \
-	gpu/renderer.c gpu/renderer.h \
-	gpu/server.c gpu/server.h \
+	gpu/probe.c gpu/probe.h \
+	gpu/vulkan.c gpu/vulkan.h \
 	gpu/worker.c gpu/worker.h
-octavo_vgpu_CFLAGS = $(AM_CFLAGS) $(VIRGL_CFLAGS)
-octavo_vgpu_LDADD = liboctavo-gpu.la $(VIRGL_LIBS)
+octavo_vgpu_CFLAGS = $(AM_CFLAGS) $(VIRGL_CFLAGS) $(EPOXY_CFLAGS) $(VULKAN_CFLAGS)
+octavo_vgpu_LDADD = liboctavo-render.la $(EPOXY_LIBS) $(VULKAN_LIBS)

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "gpu/log.h"
+#include "gpu/probe.h"
 #include "gpu/worker.h"
 
 static void usage(FILE *to)
@@ -21,9 +23,15 @@ static void usage(FILE *to)
 	      "  --gate-fd N             gate page of the scheduler (default none)\n"
 	      "  --uuid UUID             name of the vGPU in log lines\n"
 	      "  --gpu ADDRESS           PCI address of the GPU\n"
-	      "  --renderer NAME         2d, or none: no 3D; auto, virgl, venus (default auto)\n"
-	      "  --render-node PATH      DRM render node of the GPU\n"
-	      "  --vulkan-device UUID    Vulkan device to use, 32 hexadecimal digits\n"
+	      "  --renderer NAME         auto: what --capsets says (default); virgl: OpenGL;\n"
+	      "                          venus: Vulkan, and OpenGL if it works; 2d or none: no 3D\n"
+	      "  --render-node PATH      DRM render node of the GPU (default: found by its address)\n"
+	      "  --vulkan-device NAME    Vulkan device to use: deviceUUID as 32 hexadecimal digits,\n"
+	      "                          or a part of its name (default: the one at --gpu)\n"
+	      "  --capsets LIST          what a probe found earlier: virgl, virgl2, venus or none,\n"
+	      "                          with commas; nothing is probed then\n"
+	      "  --vulkan-ids V:D        likewise vendor and device number, hexadecimal\n"
+	      "  --probe                 say what this host can do for the GPU, and end\n"
 	      "  --verbose               say more\n"
 	      "  --help, --version\n", to);
 }
@@ -42,10 +50,98 @@ static int number(const char *option, const char *text)
 	return (int)value;
 }
 
+static enum probe_mode mode(const char *text)
+{
+	static const struct {
+		const char *name;
+		enum probe_mode mode;
+	} names[] = {
+		{ "auto", PROBE_AUTO }, { "2d", PROBE_2D }, { "none", PROBE_2D },
+		{ "virgl", PROBE_VIRGL }, { "venus", PROBE_VENUS },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(names[i].name, text))
+			return names[i].mode;
+	}
+	fprintf(stderr, "octavo-vgpu: --renderer wants auto, 2d, virgl or venus, not '%s'\n", text);
+	exit(2);
+}
+
+static unsigned int capsets_parse(const char *text)
+{
+	unsigned int capsets = 0;
+
+	while (*text) {
+		size_t length = strcspn(text, ",");
+
+		if (length == 5 && !strncmp(text, "venus", length))
+			capsets |= RENDERER_VENUS;
+		else if ((length == 5 || length == 6) && !strncmp(text, "virgl2", length))
+			capsets |= RENDERER_VIRGL;
+		else if (length != 4 || strncmp(text, "none", length)) {
+			fprintf(stderr, "octavo-vgpu: --capsets wants virgl, virgl2, venus or none, "
+				"not '%s'\n", text);
+			exit(2);
+		}
+		text += length;
+		text += *text == ',';
+	}
+	return capsets;
+}
+
+static const char *capsets_format(unsigned int capsets)
+{
+	static const char *const names[] = { "none", "virgl,virgl2", "venus", "virgl,virgl2,venus" };
+
+	return names[capsets & 3];
+}
+
+/* What octavod reads: one fact a line. */
+static void probe_print(const struct probe *probe)
+{
+	char uuid[33];
+
+	printf("capsets %s\n", capsets_format(probe->capsets));
+	if (probe->opengl[0])
+		printf("opengl %s\n", probe->opengl);
+	if (probe->render_node[0])
+		printf("render-node %s\n", probe->render_node);
+	if (probe->has_vulkan) {
+		vulkan_uuid_format(probe->vulkan.uuid, uuid);
+		printf("vulkan-device %s %s\n", uuid, probe->vulkan.name);
+		printf("vulkan-ids %x:%x\n", probe->vulkan.vendor_id, probe->vulkan.device_id);
+		printf("vram-bytes %llu\n", (unsigned long long)probe->vulkan.memory_bytes);
+	}
+}
+
+/* The arguments of a copy: as they are, and what was probed; a later option wins. */
+static char **arguments_copy(int argc, char **argv, const struct worker_options *options)
+{
+	char **copy = calloc((size_t)argc + 7, sizeof(*copy)), ids[32];
+	size_t count = (size_t)argc;
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, argv, count * sizeof(*copy));
+	copy[count++] = strdup("--capsets");
+	copy[count++] = strdup(capsets_format(options->renderer.capsets));
+	if (options->renderer.vulkan_device) {
+		copy[count++] = strdup("--vulkan-device");
+		copy[count++] = strdup(options->renderer.vulkan_device);
+		snprintf(ids, sizeof(ids), "%x:%x", options->renderer.vulkan_ids[0],
+			 options->renderer.vulkan_ids[1]);
+		copy[count++] = strdup("--vulkan-ids");
+		copy[count++] = strdup(ids);
+	}
+	return copy;
+}
+
 int main(int argc, char **argv)
 {
-	enum { OPT_SESSION_FD = 1, OPT_GATE_FD, OPT_UUID, OPT_GPU, OPT_RENDERER, OPT_RENDER_NODE, OPT_VULKAN_DEVICE, OPT_VERBOSE,
-	       OPT_HELP, OPT_VERSION };
+	enum { OPT_SESSION_FD = 1, OPT_GATE_FD, OPT_UUID, OPT_GPU, OPT_RENDERER, OPT_RENDER_NODE,
+	       OPT_VULKAN_DEVICE, OPT_VULKAN_IDS, OPT_CAPSETS, OPT_PROBE, OPT_VERBOSE, OPT_HELP,
+	       OPT_VERSION };
 	static const struct option names[] = {
 		{ "session-fd", required_argument, NULL, OPT_SESSION_FD },
 		{ "gate-fd", required_argument, NULL, OPT_GATE_FD },
@@ -54,12 +150,22 @@ int main(int argc, char **argv)
 		{ "renderer", required_argument, NULL, OPT_RENDERER },
 		{ "render-node", required_argument, NULL, OPT_RENDER_NODE },
 		{ "vulkan-device", required_argument, NULL, OPT_VULKAN_DEVICE },
+		{ "vulkan-ids", required_argument, NULL, OPT_VULKAN_IDS },
+		{ "capsets", required_argument, NULL, OPT_CAPSETS },
+		{ "probe", no_argument, NULL, OPT_PROBE },
 		{ "verbose", no_argument, NULL, OPT_VERBOSE },
 		{ "help", no_argument, NULL, OPT_HELP },
 		{ "version", no_argument, NULL, OPT_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct worker_options options = { .session_fd = 3, .gate_fd = -1, .uuid = "(unnamed)" };
+	static struct worker_options options = {
+		.session_fd = 3, .gate_fd = -1, .uuid = "(unnamed)",
+	};
+	static struct probe probe;
+	struct probe_wish wish = { .mode = PROBE_AUTO };
+	const char *capsets = NULL;
+	static char uuid[33];
+	bool only_probe = false;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -74,15 +180,30 @@ int main(int argc, char **argv)
 			options.uuid = optarg;
 			break;
 		case OPT_RENDERER:
-			if (strcmp(optarg, "none") && strcmp(optarg, "2d") && strcmp(optarg, "auto")) {
-				fprintf(stderr, "octavo-vgpu: --renderer %s: this build has 2d only\n",
+			wish.mode = mode(optarg);
+			break;
+		case OPT_GPU:
+			wish.pci = optarg;
+			break;
+		case OPT_RENDER_NODE:
+			wish.render_node = optarg;
+			break;
+		case OPT_VULKAN_DEVICE:
+			wish.vulkan_device = optarg;
+			break;
+		case OPT_VULKAN_IDS:
+			if (sscanf(optarg, "%x:%x", &options.renderer.vulkan_ids[0],
+				   &options.renderer.vulkan_ids[1]) != 2) {
+				fprintf(stderr, "octavo-vgpu: --vulkan-ids wants V:D, not '%s'\n",
 					optarg);
 				return 2;
 			}
 			break;
-		case OPT_GPU:
-		case OPT_RENDER_NODE:
-		case OPT_VULKAN_DEVICE:
+		case OPT_CAPSETS:
+			capsets = optarg;
+			break;
+		case OPT_PROBE:
+			only_probe = true;
 			break;
 		case OPT_VERBOSE:
 			log_verbose = 1;
@@ -103,5 +224,34 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	return worker_run(&options) ? 1 : 0;
+	if (capsets && !only_probe) {
+		options.renderer.capsets = wish.mode == PROBE_2D ? 0 : capsets_parse(capsets);
+		options.renderer.vulkan_device = wish.vulkan_device;
+		if (!wish.render_node && probe_render_node(wish.pci, probe.render_node))
+			wish.render_node = probe.render_node;
+		options.renderer.render_node = wish.render_node;
+	} else {
+		/* a VFIO open waits 2 s for its worker, a probe may take longer: octavod made it before */
+		if (wish.mode == PROBE_AUTO && !only_probe)
+			wish.mode = PROBE_2D;
+		if (probe_run(&wish, &probe))
+			return 1;
+		if (only_probe) {
+			probe_print(&probe);
+			return 0;
+		}
+		options.renderer.capsets = probe.capsets;
+		if (probe.render_node[0])
+			options.renderer.render_node = probe.render_node;
+		if (probe.has_vulkan) {
+			vulkan_uuid_format(probe.vulkan.uuid, uuid);
+			options.renderer.vulkan_device = uuid;
+			options.renderer.vulkan_ids[0] = probe.vulkan.vendor_id;
+			options.renderer.vulkan_ids[1] = probe.vulkan.device_id;
+		}
+	}
+	options.renderer.gate_fd = options.gate_fd;
+	options.arguments = capsets ? argv : arguments_copy(argc, argv, &options);
+	/* threads of drivers are about: no handlers at exit, nothing of them is ours to tidy */
+	_exit(worker_run(&options) ? 1 : 0);
 }

@@ -12,18 +12,21 @@
 #include <virgl/virglrenderer.h>
 
 #include "gpu/log.h"
+#include "gpu/blob.h"
+#include "gpu/picture.h"
 #include "gpu/render.h"
 
 /* Fences whose renderer has no descriptor to wait on are looked at this often. */
 #define RENDERER_POLL_MS	2
+/* Requests that run before fences are looked at again. */
+#define RENDERER_BATCH		8
 
-enum renderer_job_kind { JOB_COMMAND, JOB_QUIESCE, JOB_REFRESH, JOB_CURSOR, JOB_WINDOW_LOST };
+enum renderer_job_kind { JOB_COMMAND, JOB_QUIESCE, JOB_WINDOW_LOST };
 
 struct renderer_job {
 	struct renderer_job *next;
 	enum renderer_job_kind kind;
 	struct command *command;
-	uint32_t resource_id, hot_x, hot_y;
 	uint64_t offset, length;
 };
 
@@ -77,15 +80,23 @@ bool renderer_submit(struct renderer *renderer, struct command *command)
 
 void renderer_refresh(struct renderer *renderer)
 {
-	renderer_queue(renderer, &(struct renderer_job){ .kind = JOB_REFRESH });
+	pthread_mutex_lock(&renderer->lock);
+	renderer->refresh = true;
+	pthread_mutex_unlock(&renderer->lock);
+	renderer_signal(renderer->wake_fd);
 }
 
 void renderer_cursor(struct renderer *renderer, uint32_t resource_id, uint32_t hot_x,
 		     uint32_t hot_y)
 {
-	renderer_queue(renderer, &(struct renderer_job){
-		.kind = JOB_CURSOR, .resource_id = resource_id, .hot_x = hot_x, .hot_y = hot_y,
-	});
+	/* only the last one is ever seen: a guest cannot pile them up */
+	pthread_mutex_lock(&renderer->lock);
+	renderer->cursor.wanted = true;
+	renderer->cursor.resource_id = resource_id;
+	renderer->cursor.hot_x = hot_x;
+	renderer->cursor.hot_y = hot_y;
+	pthread_mutex_unlock(&renderer->lock);
+	renderer_signal(renderer->wake_fd);
 }
 
 void renderer_window_lost(struct renderer *renderer, uint64_t offset, uint64_t length)
@@ -111,6 +122,8 @@ void renderer_quiesce(struct renderer *renderer)
 	renderer->fifo_bytes = 0;
 	renderer->quiet = false;
 	renderer->full = false;
+	renderer->refresh = false;
+	renderer->cursor.wanted = false;
 	pthread_mutex_unlock(&renderer->lock);
 	while (dropped) {
 		struct renderer_job *job = dropped;
@@ -147,7 +160,7 @@ unsigned int renderer_capset_ids(unsigned int capsets, uint32_t ids[RENDERER_CAP
 		ids[count++] = VIRTIO_GPU_CAPSET_VIRGL2;
 	}
 	if (capsets & RENDERER_VENUS)
-		ids[count++] = 4;	/* VIRTIO_GPU_CAPSET_VENUS, not in the oldest headers */
+		ids[count++] = CAPSET_VENUS;
 	return count;
 }
 
@@ -161,8 +174,7 @@ void renderer_answer(void *context, struct command *command)
 
 	if (command_finish(command))
 		renderer_signal(renderer->notify_fd);	/* the ring broke: the loop sees it */
-	if (queue_signal(renderer->queue))
-		session_interrupt(renderer->session, 0);
+	renderer->answers = true;
 }
 
 struct renderer_context *renderer_context(struct renderer *renderer, uint32_t id)
@@ -172,6 +184,19 @@ struct renderer_context *renderer_context(struct renderer *renderer, uint32_t id
 	while (context && context->id != id)
 		context = context->next;
 	return context;
+}
+
+/*
+ * The scheduler's gate for virgl: everything that makes OpenGL work of this process passes here.
+ */
+void renderer_enter(struct renderer *renderer)
+{
+	(void)renderer;
+}
+
+void renderer_leave(struct renderer *renderer)
+{
+	(void)renderer;
 }
 
 static void renderer_write_fence(void *cookie, uint32_t sequence)
@@ -239,6 +264,8 @@ static void renderer_context_lost(struct renderer *renderer, struct renderer_con
 	epoll_ctl(renderer->epoll, EPOLL_CTL_DEL, context->pidfd, NULL);
 	if (context->fence_fd >= 0)
 		epoll_ctl(renderer->epoll, EPOLL_CTL_DEL, context->fence_fd, NULL);
+	context->fence_fd = -1;
+	virgl_renderer_context_destroy(context->id);
 	for (unsigned int ring = 0; ring < RENDERER_RINGS; ring++) {
 		if (context->rings[ring])
 			timeline_abort(context->rings[ring], renderer_answer, renderer);
@@ -273,7 +300,7 @@ static int renderer_drm_fd(void *cookie)
 static int renderer_server_fd(void *cookie, uint32_t version)
 {
 	struct renderer *renderer = cookie;
-	int fd = server_start(&renderer->server, renderer->options.gate_fd);
+	int fd = server_start(&renderer->server, &renderer->options);
 
 	(void)version;
 	if (fd < 0)
@@ -316,6 +343,19 @@ static void renderer_capsets(struct renderer *renderer)
 	}
 }
 
+int renderer_flags(unsigned int capsets)
+{
+	int flags = VIRGL_RENDERER_THREAD_SYNC | VIRGL_RENDERER_USE_EXTERNAL_BLOB;
+
+	if (capsets & RENDERER_VIRGL)
+		flags |= VIRGL_RENDERER_USE_EGL | VIRGL_RENDERER_USE_SURFACELESS;
+	else
+		flags |= VIRGL_RENDERER_NO_VIRGL;
+	if (capsets & RENDERER_VENUS)
+		flags |= VIRGL_RENDERER_VENUS | VIRGL_RENDERER_RENDER_SERVER;
+	return flags;
+}
+
 static void renderer_init(struct renderer *renderer)
 {
 	static struct virgl_renderer_callbacks callbacks = {
@@ -325,16 +365,10 @@ static void renderer_init(struct renderer *renderer)
 		.write_context_fence = renderer_write_context_fence,
 		.get_server_fd = renderer_server_fd,
 	};
-	int flags = VIRGL_RENDERER_THREAD_SYNC | VIRGL_RENDERER_USE_EXTERNAL_BLOB, ret;
+	int ret;
 
-	if (renderer->options.capsets & RENDERER_VIRGL)
-		flags |= VIRGL_RENDERER_USE_EGL | VIRGL_RENDERER_USE_SURFACELESS;
-	else
-		flags |= VIRGL_RENDERER_NO_VIRGL;
-	if (renderer->options.capsets & RENDERER_VENUS)
-		flags |= VIRGL_RENDERER_VENUS | VIRGL_RENDERER_RENDER_SERVER;
 	virgl_set_log_callback(renderer_log, NULL, NULL);
-	ret = virgl_renderer_init(renderer, flags, &callbacks);
+	ret = virgl_renderer_init(renderer, renderer_flags(renderer->options.capsets), &callbacks);
 	if (ret) {
 		log_error("virglrenderer cannot be initialised (error %d): the guest has no 3D", ret);
 		return;
@@ -353,22 +387,14 @@ static void renderer_run(struct renderer *renderer, struct renderer_job *job)
 		renderer_finish(renderer, job->command, render_run(renderer, job->command));
 		break;
 	case JOB_QUIESCE:
-		surface_put(renderer->shadow);
-		renderer->shadow = NULL;
-		renderer->shadow_resource = 0;
+		picture_drop(renderer);
 		pthread_mutex_lock(&renderer->lock);
 		renderer->quiet = true;
 		pthread_mutex_unlock(&renderer->lock);
 		renderer_signal(renderer->notify_fd);
 		break;
-	case JOB_REFRESH:
-		render_refresh(renderer, NULL);
-		break;
-	case JOB_CURSOR:
-		render_cursor(renderer, job->resource_id, job->hot_x, job->hot_y);
-		break;
 	case JOB_WINDOW_LOST:
-		render_window_lost(renderer, job->offset, job->length);
+		blob_window_lost(renderer, job->offset, job->length);
 		break;
 	}
 }
@@ -378,7 +404,7 @@ static bool renderer_has_job(struct renderer *renderer)
 	bool has;
 
 	pthread_mutex_lock(&renderer->lock);
-	has = renderer->first;
+	has = renderer->first || renderer->refresh || renderer->cursor.wanted || renderer->stop;
 	pthread_mutex_unlock(&renderer->lock);
 	return has;
 }
@@ -386,9 +412,17 @@ static bool renderer_has_job(struct renderer *renderer)
 static void renderer_next(struct renderer *renderer)
 {
 	struct renderer_job *job;
-	bool notify = false;
+	bool notify = false, refresh, cursor;
+	uint32_t resource_id, hot_x, hot_y;
 
 	pthread_mutex_lock(&renderer->lock);
+	refresh = renderer->refresh;
+	renderer->refresh = false;
+	cursor = renderer->cursor.wanted;
+	renderer->cursor.wanted = false;
+	resource_id = renderer->cursor.resource_id;
+	hot_x = renderer->cursor.hot_x;
+	hot_y = renderer->cursor.hot_y;
 	job = renderer->first;
 	if (job) {
 		renderer->first = job->next;
@@ -403,6 +437,10 @@ static void renderer_next(struct renderer *renderer)
 	pthread_mutex_unlock(&renderer->lock);
 	if (notify)
 		renderer_signal(renderer->notify_fd);
+	if (refresh)
+		picture_refresh(renderer, NULL);
+	if (cursor)
+		picture_cursor(renderer, resource_id, hot_x, hot_y);
 	if (!job)
 		return;
 	renderer_run(renderer, job);
@@ -416,6 +454,16 @@ static bool renderer_must_poll(const struct renderer *renderer)
 	       renderer->options.capsets & RENDERER_VIRGL && renderer->timeline.first;
 }
 
+static bool renderer_is_stopped(struct renderer *renderer)
+{
+	bool stop;
+
+	pthread_mutex_lock(&renderer->lock);
+	stop = renderer->stop;
+	pthread_mutex_unlock(&renderer->lock);
+	return stop;
+}
+
 static void *renderer_main(void *argument)
 {
 	struct renderer *renderer = argument;
@@ -423,7 +471,7 @@ static void *renderer_main(void *argument)
 	uint64_t count;
 
 	renderer_init(renderer);
-	for (;;) {
+	while (!renderer_is_stopped(renderer)) {
 		bool fences = renderer_must_poll(renderer);
 		int wait_ms = renderer_has_job(renderer) ? 0 : fences ? RENDERER_POLL_MS : -1;
 		int events = epoll_wait(renderer->epoll, ready, 16, wait_ms);
@@ -445,19 +493,34 @@ static void *renderer_main(void *argument)
 		}
 		if (fences)
 			renderer_poll(renderer);
-		/* one request, then the fences again: an answer must not wait for a long FIFO */
-		renderer_next(renderer);
+		/* a few requests, then the fences again: an answer must not wait for a long FIFO */
+		for (int i = 0; i < RENDERER_BATCH && renderer_has_job(renderer); i++)
+			renderer_next(renderer);
+		if (renderer->answers) {
+			renderer->answers = false;
+			renderer->ops->answered(renderer->context);
+		}
 	}
 	return NULL;
 }
 
-int renderer_start(struct renderer *renderer, struct gpu *gpu, struct session *session,
-		   struct queue *queue, const struct renderer_options *options)
+void renderer_stop(struct renderer *renderer)
+{
+	pthread_mutex_lock(&renderer->lock);
+	renderer->stop = true;
+	pthread_mutex_unlock(&renderer->lock);
+	renderer_signal(renderer->wake_fd);
+	pthread_join(renderer->thread, NULL);
+	server_kill(&renderer->server);
+}
+
+int renderer_start(struct renderer *renderer, struct gpu *gpu, const struct renderer_ops *ops,
+		   void *context, const struct renderer_options *options)
 {
 	memset(renderer, 0, sizeof(*renderer));
 	renderer->gpu = gpu;
-	renderer->session = session;
-	renderer->queue = queue;
+	renderer->ops = ops;
+	renderer->context = context;
 	renderer->options = *options;
 	renderer->virgl_fd = -1;
 	renderer->quiet = true;

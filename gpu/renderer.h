@@ -24,10 +24,14 @@
 #include "gpu/gpu.h"
 #include "gpu/server.h"
 #include "gpu/timeline.h"
-#include "vfio/session.h"
+#include "vfio/window.h"
+
+/* VIRTIO_GPU_CAPSET_VENUS, not in the oldest headers */
+#define CAPSET_VENUS		4
 
 #define RENDERER_CAPSETS	3
-#define RENDERER_CONTEXTS	128	/* of one vGPU; each may be a process */
+#define RENDERER_CONTEXTS	128	/* of one vGPU */
+#define RENDERER_PROCESSES	56	/* of them with a process of their own; GATE_SLOTS has 60 */
 #define RENDERER_RINGS		64	/* of one context */
 #define RENDERER_FIFO_BYTES	(64ULL << 20)
 
@@ -38,7 +42,22 @@
 struct renderer_options {
 	unsigned int capsets;		/* RENDERER_*, not 0 */
 	const char *render_node;	/* NULL: EGL without a device */
+	const char *vulkan_device;	/* deviceUUID, for the scheduler's layer; NULL: any */
+	uint32_t vulkan_ids[2];		/* vendor and device, 0: any */
 	int gate_fd;			/* -1: none */
+};
+
+/*
+ * What the thread asks of the transport, from the thread. The window's functions are those of
+ * vfio/window.h.
+ */
+struct renderer_ops {
+	/* Answers were given: tell the guest if it wants to know. */
+	void (*answered)(void *context);
+	int (*show)(void *context, struct window_mapping *mapping, uint64_t offset,
+		    uint32_t caching);
+	int (*hide)(void *context, struct window_mapping *mapping);
+	int (*show_again)(void *context, struct window_mapping *mapping);
 };
 
 struct renderer_capset {
@@ -64,8 +83,8 @@ struct renderer_job;
 
 struct renderer {
 	struct gpu *gpu;
-	struct session *session;
-	struct queue *queue;		/* control, for answers */
+	const struct renderer_ops *ops;
+	void *context;
 	struct renderer_options options;
 	int notify_fd;			/* eventfd, for the loop: look at the renderer */
 
@@ -75,6 +94,12 @@ struct renderer {
 	uint64_t fifo_bytes;
 	bool quiet;			/* renderer_quiesce() was obeyed */
 	bool full;			/* the loop stopped popping */
+	bool refresh;			/* renderer_refresh() is to be obeyed */
+	bool stop;
+	struct {
+		bool wanted;
+		uint32_t resource_id, hot_x, hot_y;
+	} cursor;
 	int wake_fd;			/* eventfd, for the thread */
 	bool used;			/* atomic */
 
@@ -82,6 +107,7 @@ struct renderer {
 	pthread_t thread;
 	int epoll;
 	bool ready;			/* virglrenderer is initialised */
+	bool answers;			/* were given since ops->answered() */
 	int virgl_fd;			/* fences of virgl; -1: none */
 	struct server server;
 	unsigned int capset_count;
@@ -99,8 +125,14 @@ struct renderer {
  * Starts the thread, which initialises virglrenderer; requests wait in the FIFO meanwhile. The
  * options are copied but for their strings. -errno.
  */
-int renderer_start(struct renderer *renderer, struct gpu *gpu, struct session *session,
-		   struct queue *queue, const struct renderer_options *options);
+int renderer_start(struct renderer *renderer, struct gpu *gpu, const struct renderer_ops *ops,
+		   void *context, const struct renderer_options *options);
+
+/* For tests: ends thread and render processes; what virglrenderer holds goes with the process. */
+void renderer_stop(struct renderer *renderer);
+
+/* virglrenderer's flags for these capsets. */
+int renderer_flags(unsigned int capsets);
 
 /* Number of capsets that these options stand for, in the order of their index. */
 unsigned int renderer_capset_ids(unsigned int capsets, uint32_t ids[RENDERER_CAPSETS]);
@@ -132,5 +164,8 @@ void renderer_kill(struct renderer *renderer);
 /* For render.c, on the thread: */
 struct renderer_context *renderer_context(struct renderer *renderer, uint32_t id);
 void renderer_answer(void *renderer, struct command *command);
+/* Before and after work that virgl gives to the GPU; blocks while the vGPU's gate is closed. */
+void renderer_enter(struct renderer *renderer);
+void renderer_leave(struct renderer *renderer);
 
 #endif

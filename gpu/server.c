@@ -13,7 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpu/renderer.h"
+
 #define SERVER_DEFAULT	"/usr/libexec/virgl_render_server"
+#define SERVER_ENVIRONMENT_MAX 256
 #define SERVER_SOCKET	3	/* its end of the connection, in it */
 
 static const char *server_path(void)
@@ -24,17 +27,48 @@ static const char *server_path(void)
 	return path ? path : SERVER_DEFAULT;
 }
 
+/* The environment of the render processes; the strings live as long as the array is used. */
+struct server_environment {
+	char gate[32], device[64], select[64];
+	char *variables[SERVER_ENVIRONMENT_MAX];
+};
+
+static void server_environment(struct server_environment *environment,
+			       const struct renderer_options *options)
+{
+	size_t count = 0;
+
+	for (char **at = environ; *at && count < SERVER_ENVIRONMENT_MAX - 4; at++)
+		environment->variables[count++] = *at;
+	if (options->gate_fd >= 0) {
+		snprintf(environment->gate, sizeof(environment->gate), "OCTAVO_GATE_FD=%d",
+			 options->gate_fd);
+		environment->variables[count++] = environment->gate;
+	}
+	if (options->vulkan_device) {
+		snprintf(environment->device, sizeof(environment->device),
+			 "OCTAVO_VULKAN_DEVICE=%s", options->vulkan_device);
+		environment->variables[count++] = environment->device;
+	}
+	if (options->vulkan_ids[0]) {
+		/* Mesa's own layer: no other kind of GPU of this host reaches the guest */
+		snprintf(environment->select, sizeof(environment->select),
+			 "MESA_VK_DEVICE_SELECT=%x:%x!", options->vulkan_ids[0],
+			 options->vulkan_ids[1]);
+		environment->variables[count++] = environment->select;
+	}
+	environment->variables[count] = NULL;
+}
+
 /* Between fork and exec, in a process that had threads: only calls that are safe in a handler. */
-static void server_exec(const char *path, int socket, int keep_fd)
+static void server_exec(const char *path, char *const *environment, int socket, int keep_fd)
 {
 	char *const arguments[] = { (char *)(uintptr_t)path, "--socket-fd", "3", NULL };
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (keep_fd == SERVER_SOCKET) {
-		/* cannot be: descriptor 3 is the session or was given by number to main() */
-		_exit(126);
-	}
+	if (keep_fd == SERVER_SOCKET)
+		_exit(126);	/* cannot be: 3 is the session, or the socket */
 	if (socket != SERVER_SOCKET) {
 		if (dup2(socket, SERVER_SOCKET) < 0)
 			_exit(126);
@@ -43,12 +77,13 @@ static void server_exec(const char *path, int socket, int keep_fd)
 	}
 	if (keep_fd >= 0)
 		fcntl(keep_fd, F_SETFD, 0);
-	execv(path, arguments);
+	execve(path, arguments, environment);
 	_exit(127);
 }
 
-int server_start(struct server *server, int keep_fd)
+int server_start(struct server *server, const struct renderer_options *options)
 {
+	struct server_environment environment;
 	const char *path = server_path();
 	int sockets[2];
 	pid_t pid;
@@ -57,6 +92,7 @@ int server_start(struct server *server, int keep_fd)
 		return -errno;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
+	server_environment(&environment, options);
 	pid = fork();
 	if (pid < 0) {
 		int error = errno;
@@ -66,7 +102,7 @@ int server_start(struct server *server, int keep_fd)
 		return -error;
 	}
 	if (pid == 0)
-		server_exec(path, sockets[1], keep_fd);
+		server_exec(path, environment.variables, sockets[1], options->gate_fd);
 	/* here too: a kill of the group may come before the child got that far */
 	setpgid(pid, pid);
 	close(sockets[1]);

@@ -10,15 +10,18 @@
 
 #include <sys/types.h>
 
+struct renderer_options;
+
 struct server {
 	pid_t pid;		/* and process group; 0: none */
 };
 
 /*
- * Starts it and returns the worker's end of the connection, or -errno. @keep_fd, if not -1, stays
- * open in it under the same number (the gate). From the thread that lives as long as it shall.
+ * Starts it and returns the worker's end of the connection, or -errno. Its environment names the
+ * gate (OCTAVO_GATE_FD, a descriptor that stays open in it) and the Vulkan device that guests may
+ * use (OCTAVO_VULKAN_DEVICE). From the thread that lives as long as it shall.
  */
-int server_start(struct server *server, int keep_fd);
+int server_start(struct server *server, const struct renderer_options *options);
 
 /* Kills it and all its children, and waits until it is gone. From any thread. */
 void server_kill(struct server *server);

@@ -2,6 +2,8 @@
 #include "gpu/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_gpu.h>
 #include <linux/virtio_ring.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "gpu/control.h"
@@ -27,13 +30,20 @@
 	 1ULL << VIRTIO_RING_F_INDIRECT_DESC | 1ULL << VIRTIO_RING_F_EVENT_IDX |                   \
 	 1ULL << VIRTIO_GPU_F_EDID)
 
+#define WORKER_FEATURES_3D                                                                         \
+	(WORKER_FEATURES_2D | 1ULL << VIRTIO_GPU_F_VIRGL | 1ULL << VIRTIO_GPU_F_RESOURCE_UUID |    \
+	 1ULL << VIRTIO_GPU_F_RESOURCE_BLOB | 1ULL << VIRTIO_GPU_F_CONTEXT_INIT)
+
 #define QUEUE_CONTROL		0
 #define QUEUE_CURSOR		1
 
-/* epoll_event.data: a queue's index, or this */
+/* epoll_event.data: a queue's index, or one of these */
 #define SOURCE_SESSION		OCTAVO_QUEUES
+#define SOURCE_RENDERER		(OCTAVO_QUEUES + 1)
+#define SOURCES			(OCTAVO_QUEUES + 2)
 
 struct worker {
+	const struct worker_options *options;
 	struct session session;
 	struct console console;
 	struct gpu gpu;
@@ -44,6 +54,10 @@ struct worker {
 	bool failed;		/* and was told that it has to reset the device */
 	bool backlog[OCTAVO_QUEUES];	/* a batch ended before its queue was empty */
 	bool closed;
+	bool has_renderer;
+	struct renderer renderer;
+	bool stalled;		/* the renderer has enough to do: the control queue waits */
+	uint32_t resetting;	/* generation to acknowledge when the renderer is quiet, or 0 */
 };
 
 static void worker_resize(void *context, uint32_t width, uint32_t height, uint32_t stride)
@@ -56,6 +70,58 @@ static void worker_resize(void *context, uint32_t width, uint32_t height, uint32
 }
 
 static const struct console_ops worker_console_ops = { .resize = worker_resize };
+
+/* ------------------------------------------------------------------------------------------------
+ * What the renderer asks for, on its thread
+ */
+
+static void worker_answered(void *context)
+{
+	struct worker *worker = context;
+
+	if (queue_signal(&worker->queues[QUEUE_CONTROL]))
+		session_interrupt(&worker->session, QUEUE_CONTROL);
+}
+
+static int worker_window_show(void *context, struct window_mapping *mapping, uint64_t offset,
+			      uint32_t caching)
+{
+	struct worker *worker = context;
+
+	return window_show(&worker->session, mapping, offset, caching);
+}
+
+static int worker_window_hide(void *context, struct window_mapping *mapping)
+{
+	struct worker *worker = context;
+
+	return window_hide(&worker->session, mapping);
+}
+
+static int worker_window_show_again(void *context, struct window_mapping *mapping)
+{
+	struct worker *worker = context;
+
+	return window_show_again(&worker->session, mapping);
+}
+
+static const struct renderer_ops worker_renderer_ops = {
+	.answered = worker_answered,
+	.show = worker_window_show,
+	.hide = worker_window_hide,
+	.show_again = worker_window_show_again,
+};
+
+static void worker_cursor_3d(void *context, uint32_t resource_id, uint32_t hot_x, uint32_t hot_y)
+{
+	struct worker *worker = context;
+
+	renderer_cursor(&worker->renderer, resource_id, hot_x, hot_y);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Queues
+ */
 
 static void worker_fail(struct worker *worker, unsigned int index, int error)
 {
@@ -97,6 +163,28 @@ static void worker_queue_enable(struct worker *worker, unsigned int index)
 		worker_fail(worker, index, ret);
 }
 
+/* Requests that need nothing of what the guest has made are answered at once. */
+static bool worker_is_query(const struct command *command)
+{
+	return (command->header.type == VIRTIO_GPU_CMD_GET_DISPLAY_INFO ||
+		command->header.type == VIRTIO_GPU_CMD_GET_EDID) &&
+	       !(command->header.flags & VIRTIO_GPU_FLAG_FENCE);
+}
+
+/* Runs the request, or hands it to the renderer, whose thread answers it. */
+static int worker_run_command(struct worker *worker, unsigned int index, struct command *command)
+{
+	if (index == QUEUE_CURSOR) {
+		cursor_run(&worker->gpu, command);
+	} else if (!worker->has_renderer || worker_is_query(command)) {
+		control_run(&worker->gpu, command);
+	} else {
+		worker->stalled = !renderer_submit(&worker->renderer, command);
+		return 0;
+	}
+	return command_finish(command);
+}
+
 static void worker_serve(struct worker *worker, unsigned int index)
 {
 	struct queue *queue = &worker->queues[index];
@@ -104,7 +192,7 @@ static void worker_serve(struct worker *worker, unsigned int index)
 	int ret = 0;
 
 	worker->backlog[index] = false;
-	if (!worker->running)
+	if (!worker->running || (index == QUEUE_CONTROL && worker->stalled))
 		return;
 	worker_queue_enable(worker, index);
 	for (count = 0; count < WORKER_BATCH; count++) {
@@ -118,12 +206,8 @@ static void worker_serve(struct worker *worker, unsigned int index)
 		}
 		if (ret <= 0)
 			break;
-		if (index == QUEUE_CONTROL)
-			control_run(&worker->gpu, command);
-		else
-			cursor_run(&worker->gpu, command);
-		ret = command_finish(command);
-		if (ret)
+		ret = worker_run_command(worker, index, command);
+		if (ret || (index == QUEUE_CONTROL && worker->stalled))
 			break;
 	}
 	worker->backlog[index] = count == WORKER_BATCH;
@@ -144,20 +228,82 @@ static void worker_status(struct worker *worker, uint32_t status)
 		worker_serve(worker, index);
 }
 
-static void worker_reset(struct worker *worker, uint32_t generation)
+/* ------------------------------------------------------------------------------------------------
+ * Resets
+ */
+
+/*
+ * A copy of this process takes over: whatever the guest made in virglrenderer, and whatever it may
+ * have done to it, ends here. The copy finds the device's state in the session.
+ */
+static void worker_replace(struct worker *worker)
+{
+	const struct worker_options *options = worker->options;
+
+	log_debug("the renderer was in use: a fresh copy of the worker takes over");
+	renderer_kill(&worker->renderer);
+	syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+	fcntl(options->session_fd, F_SETFD, 0);
+	if (options->gate_fd >= 0)
+		fcntl(options->gate_fd, F_SETFD, 0);
+	execv("/proc/self/exe", options->arguments);
+	log_error("the worker cannot start its copy: %s", strerror(errno));
+	/* octavod starts another one */
+	_exit(1);
+}
+
+static void worker_reset_finish(struct worker *worker, uint32_t generation)
 {
 	int ret;
 
-	log_debug("reset: generation %u", generation);
-	worker->running = false;
-	worker->failed = false;
-	for (unsigned int index = 0; index < OCTAVO_QUEUES; index++)
-		queue_disable(&worker->queues[index]);
+	worker->resetting = 0;
 	gpu_reset(&worker->gpu);
 	ret = session_reset_ack(&worker->session, generation);
 	if (ret && ret != -ESTALE)
 		log_error("the reset to generation %u cannot be acknowledged: %s", generation,
 			  strerror(-ret));
+}
+
+static void worker_reset(struct worker *worker, uint32_t generation)
+{
+	log_debug("reset: generation %u", generation);
+	worker->running = false;
+	worker->failed = false;
+	worker->stalled = false;
+	for (unsigned int index = 0; index < OCTAVO_QUEUES; index++)
+		queue_disable(&worker->queues[index]);
+	if (worker->has_renderer && renderer_is_used(&worker->renderer))
+		worker_replace(worker);
+	if (worker->has_renderer && !renderer_is_quiet(&worker->renderer)) {
+		worker->resetting = generation;
+		renderer_quiesce(&worker->renderer);
+		return;
+	}
+	worker_reset_finish(worker, generation);
+}
+
+/* The renderer has news. */
+static void worker_renderer(struct worker *worker)
+{
+	struct octavo_session_info info;
+	uint64_t count;
+
+	if (read(worker->renderer.notify_fd, &count, sizeof(count)) < 0)
+		return;
+	if (worker->queues[QUEUE_CONTROL].broken)
+		worker_fail(worker, QUEUE_CONTROL, EINVAL);
+	worker->stalled = false;
+	worker->backlog[QUEUE_CONTROL] = true;
+	if (!worker->resetting || !renderer_is_quiet(&worker->renderer))
+		return;
+	/* a request that was under way may have been the first of the 3D part */
+	if (renderer_is_used(&worker->renderer))
+		worker_replace(worker);
+	worker_reset_finish(worker, worker->resetting);
+	/* the guest did not wait */
+	if (!session_info(&worker->session, &info) &&
+	    info.vgpu.generation == worker->session.generation)
+		worker_status(worker, info.vgpu.status);
 }
 
 /* The device's state as it stands, for a worker that has read none of the events. */
@@ -203,6 +349,12 @@ static void worker_event(struct worker *worker, const struct octavo_event *event
 		break;
 	case OCTAVO_EVENT_CONSOLE:
 		console_watch(&worker->console, event->value);
+		if (event->value && worker->has_renderer)
+			renderer_refresh(&worker->renderer);
+		break;
+	case OCTAVO_EVENT_WINDOW_LOST:
+		if (worker->has_renderer && event->generation == worker->session.generation)
+			renderer_window_lost(&worker->renderer, event->start, event->length);
 		break;
 	case OCTAVO_EVENT_CLOSED:
 		worker->closed = true;
@@ -234,13 +386,13 @@ static int worker_watch(struct worker *worker, int fd, uint32_t source)
 
 static int worker_loop(struct worker *worker)
 {
-	struct epoll_event ready[OCTAVO_QUEUES + 1];
+	struct epoll_event ready[SOURCES];
 	int count, ret = 0;
 
 	while (!worker->closed && !ret) {
 		bool backlog = worker->backlog[QUEUE_CONTROL] || worker->backlog[QUEUE_CURSOR];
 
-		count = epoll_wait(worker->epoll, ready, OCTAVO_QUEUES + 1, backlog ? 0 : -1);
+		count = epoll_wait(worker->epoll, ready, SOURCES, backlog ? 0 : -1);
 		if (count < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; i < count; i++) {
@@ -249,6 +401,8 @@ static int worker_loop(struct worker *worker)
 
 			if (source == SOURCE_SESSION)
 				ret = worker_events(worker);
+			else if (source == SOURCE_RENDERER)
+				worker_renderer(worker);
 			else if (read(worker->kicks[source], &kicks, sizeof(kicks)) > 0)
 				worker->backlog[source] = true;
 		}
@@ -264,13 +418,17 @@ static int worker_loop(struct worker *worker)
 static int worker_offer(struct worker *worker)
 {
 	const struct octavo_session_info *info = &worker->session.info;
-	uint64_t features = WORKER_FEATURES_2D;
-	int ret = session_offer(&worker->session, features, info->vgpu.heads, 0);
+	uint64_t features = worker->has_renderer ? WORKER_FEATURES_3D : WORKER_FEATURES_2D;
+	uint32_t ids[RENDERER_CAPSETS];
+	uint32_t capsets = renderer_capset_ids(worker->options->renderer.capsets, ids);
+	int ret = session_offer(&worker->session, features, info->vgpu.heads, capsets);
 
-	if (ret == -EBUSY && (info->offered_features & ~features) == 0 && info->num_capsets == 0) {
+	if (ret == -EBUSY && (info->offered_features & ~features) == 0 &&
+	    info->num_capsets <= capsets) {
 		/* less was promised by an earlier version of this program, and the guest holds to it */
 		features = info->offered_features;
-		ret = session_offer(&worker->session, features, info->vgpu.heads, 0);
+		capsets = info->num_capsets;
+		ret = session_offer(&worker->session, features, info->vgpu.heads, capsets);
 	}
 	if (ret)
 		log_error("the module refuses the offer of features 0x%llx (a former worker offered "
@@ -296,6 +454,19 @@ static int worker_queues(struct worker *worker)
 	return ret;
 }
 
+static int worker_start_renderer(struct worker *worker)
+{
+	static struct gpu_cursor_3d cursor = { .show = worker_cursor_3d };
+	int ret = renderer_start(&worker->renderer, &worker->gpu, &worker_renderer_ops, worker,
+				 &worker->options->renderer);
+
+	if (ret)
+		return ret;
+	cursor.context = worker;
+	worker->gpu.cursor_3d = &cursor;
+	return worker_watch(worker, worker->renderer.notify_fd, SOURCE_RENDERER);
+}
+
 static int worker_start(struct worker *worker)
 {
 	const struct octavo_session_info *info = &worker->session.info;
@@ -314,9 +485,12 @@ static int worker_start(struct worker *worker)
 	worker->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (worker->epoll < 0)
 		return -errno;
+	worker->has_renderer = worker->options->renderer.capsets;
 	ret = worker_queues(worker);
 	if (!ret)
 		ret = worker_offer(worker);
+	if (!ret && worker->has_renderer)
+		ret = worker_start_renderer(worker);
 	if (ret)
 		return ret;
 	worker_adopt(worker);
@@ -332,6 +506,7 @@ int worker_run(const struct worker_options *options)
 	static struct worker worker;
 	int ret;
 
+	worker.options = options;
 	ret = session_init(&worker.session, options->session_fd);
 	if (ret) {
 		log_error("file descriptor %d is not a session of octavo.ko's interface version %d: %s",
@@ -344,6 +519,8 @@ int worker_run(const struct worker_options *options)
 	/* the VM may close the device at any moment, in the middle of anything */
 	if (ret == -ENODEV)
 		ret = 0;
+	if (worker.has_renderer)
+		renderer_kill(&worker.renderer);
 	if (ret)
 		log_error("vGPU %s is not served any more: %s", options->uuid, strerror(-ret));
 	return ret;

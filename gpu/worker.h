@@ -4,21 +4,21 @@
  *
  * One loop over the session's events and the queues' kicks. A guest's reset is answered by the
  * kernel module at once; here it means: forget everything, acknowledge, serve the next generation.
+ * Where the renderer was in use the worker forgets by replacing itself with a fresh copy.
  */
 #ifndef OCTAVO_GPU_WORKER_H
 #define OCTAVO_GPU_WORKER_H
 
 #include <stdbool.h>
 
-enum worker_renderer {
-	WORKER_2D = 0,
-};
+#include "gpu/renderer.h"
 
 struct worker_options {
 	int session_fd;
 	int gate_fd;		/* -1: none */
 	const char *uuid;	/* for log lines */
-	enum worker_renderer renderer;
+	struct renderer_options renderer;	/* capsets 0: 2D only */
+	char *const *arguments;	/* of a copy that takes over, NULL at the end */
 };
 
 /* Until the VM has closed the device (0), or something is wrong that a new worker may not meet. */
