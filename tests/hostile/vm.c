@@ -186,21 +186,18 @@ uint64_t vm_read(struct vm *vm, uint32_t region, uint64_t offset, size_t size)
 
 int vm_eventfd(struct vm *vm, uint32_t index, uint32_t vector)
 {
-	struct {
-		struct vfio_irq_set set;
-		int32_t fd;
-	} irqs = {
-		.set = {
-			.argsz = sizeof(irqs),
-			.flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
-			.index = index,
-			.start = vector,
-			.count = 1,
-		},
-	};
+	/* the structure and, behind it, one descriptor */
+	struct vfio_irq_set irqs[2] = { {
+		.argsz = sizeof(irqs[0]) + sizeof(int32_t),
+		.flags = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
+		.index = index,
+		.start = vector,
+		.count = 1,
+	} };
+	int32_t fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	irqs.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (irqs.fd < 0 || ioctl(vm->device, VFIO_DEVICE_SET_IRQS, &irqs))
+	memcpy(&irqs[1], &fd, sizeof(fd));
+	if (fd < 0 || ioctl(vm->device, VFIO_DEVICE_SET_IRQS, irqs))
 		give_up("no eventfd for interrupt %u.%u", index, vector);
-	return irqs.fd;
+	return fd;
 }
