@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 dist_man_MANS += \
+	docs/man/octavo-vgpu.8 \
 	docs/man/octavo.conf.5 \
 	docs/man/octavoctl.1 \
 	docs/man/octavod.8 \
 	docs/man/org.octavo1.5
 dist_doc_DATA += \
+	docs/abi.md \
 	docs/architecture.md \
 	docs/install.md \
 	docs/operations.md
