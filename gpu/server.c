@@ -93,6 +93,7 @@ int server_start(struct server *server, const struct renderer_options *options)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
 	server_environment(&environment, options);
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	pid = fork();
 	if (pid < 0) {
 		int error = errno;
@@ -115,7 +116,8 @@ void server_kill(struct server *server)
 	if (!server->pid)
 		return;
 	kill(-server->pid, SIGKILL);
-	while (waitpid(server->pid, NULL, 0) < 0 && errno == EINTR)
+	/* its children come to us when it dies: their memory is gone when they are */
+	while (waitpid(-server->pid, NULL, 0) > 0 || errno == EINTR)
 		;
 	server->pid = 0;
 }
