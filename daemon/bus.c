@@ -59,6 +59,9 @@ static void bus_set_gpu(OctavoGpu *object, const struct gpu *gpu)
 	octavo_gpu_set_vram_source(object, gpu->vram_source);
 	octavo_gpu_set_heads(object, gpu->conf.heads);
 	octavo_gpu_set_renderer(object, conf_renderer_name(gpu->conf.renderer));
+	octavo_gpu_set_capsets(object, gpu->facts ? gpu->facts->capsets : "");
+	octavo_gpu_set_vulkan_device(object, gpu->facts && gpu->facts->vulkan_name ?
+						     gpu->facts->vulkan_name : "");
 	octavo_gpu_set_policy(object, conf_policy_name(gpu->conf.policy));
 	octavo_gpu_set_slice_us(object, gpu->conf.slice_us);
 	octavo_gpu_set_eighths_used(object, gpu->eighths_used);
@@ -99,6 +102,11 @@ static void bus_set_vgpu(OctavoVgpu *object, const struct vgpu *vgpu)
 static GVariant *bus_counters(const struct vgpu *vgpu)
 {
 	const struct octavo_counters *counters = &vgpu->info.counters;
+	struct arbiter_stats stats = { 0 };
+
+	if (vgpu->share.arbiter)
+		arbiter_stats(vgpu->share.arbiter, vgpu->share.id, &stats);
+
 	const struct {
 		const char *name;
 		guint64 value;
@@ -113,6 +121,18 @@ static GVariant *bus_counters(const struct vgpu *vgpu)
 		{ "guest_pinned_pages", counters->guest_pinned },
 		{ "guest_errors", counters->guest_errors },
 		{ "workers", counters->workers },
+		{ "worker_restarts", vgpu->restarts },
+		{ "gpu_turns", stats.turns },
+		{ "gpu_used_ns", stats.used_ns },
+		{ "gpu_overrun_ns", stats.overrun_ns },
+		{ "gpu_waited_ns", stats.waited_ns },
+		{ "gpu_measured_ns", stats.gpu_ns },
+		{ "gpu_kills", stats.kills },
+		{ "gpu_in_flight", stats.in_flight },
+		{ "gpu_held_off", stats.held_off },
+		{ "render_processes", stats.processes },
+		{ "vram_used_bytes", stats.used_bytes },
+		{ "vram_limit_bytes", vgpu->info.vram_bytes },
 	};
 	GVariantBuilder builder;
 
@@ -342,11 +362,96 @@ static gboolean bus_get_counters(OctavoVgpu *object, GDBusMethodInvocation *invo
 	return TRUE;
 }
 
+static struct gpu *bus_gpu(struct bus *bus, OctavoGpu *object, GDBusMethodInvocation *invocation)
+{
+	const char *text = octavo_gpu_get_address(object);
+	struct pci_address address;
+	struct gpu *gpu = NULL;
+
+	if (pci_address_parse(text, &address))
+		gpu = manager_find_gpu(bus->manager, &address);
+	if (!gpu)
+		g_dbus_method_invocation_return_error(invocation, G_DBUS_ERROR,
+						      G_DBUS_ERROR_UNKNOWN_OBJECT,
+						      "GPU %s is gone", text);
+	return gpu;
+}
+
+static gboolean bus_set_policy(OctavoGpu *object, GDBusMethodInvocation *invocation,
+			       const char *policy, void *data)
+{
+	struct bus *bus = data;
+	struct gpu *gpu = bus_gpu(bus, object, invocation);
+	struct conf_gpu conf;
+
+	if (!gpu)
+		return TRUE;
+	conf = gpu->conf;
+	if (!conf_policy_parse(policy, &conf.policy)) {
+		g_dbus_method_invocation_return_error(
+			invocation, G_DBUS_ERROR, G_DBUS_ERROR_INVALID_ARGS,
+			"there is no policy '%s': there are best-effort, equal-share, fixed-share and elastic",
+			policy);
+		return TRUE;
+	}
+	gpu_set_order(gpu, conf.policy, conf.slice_us);
+	bus_sync(bus);
+	octavo_gpu_complete_set_policy(object, invocation);
+	return TRUE;
+}
+
+static gboolean bus_set_slice(OctavoGpu *object, GDBusMethodInvocation *invocation, guint slice_us,
+			      void *data)
+{
+	struct bus *bus = data;
+	struct gpu *gpu = bus_gpu(bus, object, invocation);
+
+	if (!gpu)
+		return TRUE;
+	if (slice_us < CONF_SLICE_MIN_US || slice_us > CONF_SLICE_MAX_US) {
+		g_dbus_method_invocation_return_error(
+			invocation, G_DBUS_ERROR, G_DBUS_ERROR_INVALID_ARGS,
+			"a slice of %u us: allowed are %u to %u us", slice_us, CONF_SLICE_MIN_US,
+			CONF_SLICE_MAX_US);
+		return TRUE;
+	}
+	gpu_set_order(gpu, gpu->conf.policy, slice_us);
+	bus_sync(bus);
+	octavo_gpu_complete_set_slice(object, invocation);
+	return TRUE;
+}
+
+static gboolean bus_get_slices(OctavoGpu *object, GDBusMethodInvocation *invocation, guint64 since,
+			       void *data)
+{
+	struct bus *bus = data;
+	struct gpu *gpu = bus_gpu(bus, object, invocation);
+	g_autofree struct arbiter_slice *slices = NULL;
+	uint64_t cursor = since;
+	GVariantBuilder builder;
+	size_t count = 0;
+
+	if (!gpu)
+		return TRUE;
+	slices = g_new0(struct arbiter_slice, ARBITER_LOG_SIZE);
+	if (gpu->arbiter)
+		count = arbiter_read_log(gpu->arbiter, &cursor, slices, ARBITER_LOG_SIZE);
+	g_variant_builder_init(&builder, G_VARIANT_TYPE("a(tsttttu)"));
+	for (size_t i = 0; i < count; i++)
+		g_variant_builder_add(&builder, "(tsttttu)", slices[i].sequence, slices[i].name,
+				      slices[i].slice.begin_ns, slices[i].slice.granted_ns,
+				      slices[i].slice.used_ns, slices[i].slice.overrun_ns,
+				      slices[i].slice.waiting);
+	octavo_gpu_complete_get_slices(object, invocation, cursor, g_variant_builder_end(&builder));
+	return TRUE;
+}
+
 /* Runs in a thread of GDBus, and only for methods; reading is everybody's. */
 static gboolean bus_authorize(GDBusInterfaceSkeleton *skeleton, GDBusMethodInvocation *invocation,
 			      void *data)
 {
-	static const char *const changing[] = { "Create", "Reload", "Remove", "Resize", NULL };
+	static const char *const changing[] = { "Create",	   "Reload",   "Remove", "Resize",
+						"SetPolicy", "SetSlice", NULL };
 
 	(void)skeleton;
 	(void)data;
@@ -386,6 +491,9 @@ static void bus_sync_gpu(struct bus *bus, const struct gpu *gpu, GHashTable *uns
 	}
 	skeleton = octavo_gpu_skeleton_new();
 	bus_set_gpu(skeleton, gpu);
+	g_signal_connect(skeleton, "handle-set-policy", G_CALLBACK(bus_set_policy), bus);
+	g_signal_connect(skeleton, "handle-set-slice", G_CALLBACK(bus_set_slice), bus);
+	g_signal_connect(skeleton, "handle-get-slices", G_CALLBACK(bus_get_slices), bus);
 	bus_export(bus, gpu->path, G_DBUS_INTERFACE_SKELETON(skeleton));
 }
 

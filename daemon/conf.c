@@ -6,8 +6,6 @@
 
 #include "mdev/octavo.h"
 
-#define CONF_SLICE_MIN_US	1000u
-#define CONF_SLICE_MAX_US	30000u
 #define CONF_SLICE_US		4000u	/* default */
 
 G_DEFINE_QUARK(octavo-conf-error, conf_error)
@@ -127,27 +125,24 @@ static bool set_renderer(struct conf_gpu *gpu, const char *value)
 	return choice >= 0;
 }
 
+/* A deviceUUID as drivers print it, with or without dashes; anything else is part of a name. */
 static bool set_vulkan_device(struct conf_gpu *gpu, const char *value)
 {
-	unsigned int digits = 0;
+	g_auto(GStrv) parts = g_strsplit(value, "-", -1);
+	g_autofree char *plain = g_strjoinv("", parts);
+	bool digits_only = true;
 
 	g_clear_pointer(&gpu->vulkan_device, g_free);
 	if (g_str_equal(value, "auto"))
 		return true;
-	for (const char *c = value; *c; c++) {
-		if (*c == '-')
-			continue;
-		if (!g_ascii_isxdigit(*c))
+	for (const char *c = value; *c; c++)
+		if (g_ascii_iscntrl(*c))
 			return false;
-		digits++;
-	}
-	if (digits != 2 * UUID_BYTES)
-		return false;
-	g_auto(GStrv) parts = g_strsplit(value, "-", -1);
-	g_autofree char *plain = g_strjoinv("", parts);
-
-	gpu->vulkan_device = g_ascii_strdown(plain, -1);
-	return true;
+	for (const char *c = plain; *c; c++)
+		digits_only &= g_ascii_isxdigit(*c);
+	gpu->vulkan_device = digits_only && strlen(plain) == 2 * UUID_BYTES ?
+				     g_ascii_strdown(plain, -1) : g_strdup(value);
+	return *value;
 }
 
 static bool set_policy(struct conf_gpu *gpu, const char *value)
@@ -181,7 +176,7 @@ static const struct conf_gpu_key {
 	{ "vram", "auto, or a size of at least 128 MiB such as 8 GiB", set_vram },
 	{ "heads", "1 to 4", set_heads },
 	{ "renderer", "auto, 2d, virgl or venus", set_renderer },
-	{ "vulkan-device", "auto, or a Vulkan deviceUUID (32 hexadecimal digits)", set_vulkan_device },
+	{ "vulkan-device", "auto, a Vulkan deviceUUID (32 hexadecimal digits), or part of a device's name", set_vulkan_device },
 	{ "policy", "best-effort, equal-share, fixed-share or elastic", set_policy },
 	{ "slice", "1 ms to 30 ms, in ms or us", set_slice },
 };

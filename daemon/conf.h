@@ -14,6 +14,8 @@
 
 #include "daemon/ident.h"
 
+#define CONF_SLICE_MIN_US	1000u
+#define CONF_SLICE_MAX_US	30000u
 #define CONF_VRAM_MIN_BYTES	(8ULL * 16 << 20)	/* what the module takes at least */
 
 enum conf_renderer {
@@ -41,7 +43,7 @@ struct conf_gpu {
 	uint64_t vram_bytes;		/* 0: found out by octavod */
 	unsigned int heads;
 	enum conf_renderer renderer;
-	char *vulkan_device;		/* deviceUUID, 32 hexadecimal digits; NULL: by PCI address */
+	char *vulkan_device;		/* deviceUUID or part of a name; NULL: by PCI address */
 	enum conf_policy policy;
 	unsigned int slice_us;
 	unsigned int given;		/* which keys this group has; conf.c's own */

@@ -27,6 +27,10 @@ void gpu_free(struct gpu *gpu)
 	g_free(gpu->reason);
 	g_free(gpu->conf.vulkan_device);
 	g_ptr_array_unref(gpu->types);
+	probe_facts_free(gpu->facts);
+	g_free(gpu->probed);
+	if (gpu->arbiter)
+		arbiter_destroy(gpu->arbiter);
 	g_free(gpu);
 }
 
@@ -61,6 +65,24 @@ const char *gpu_state_name(enum gpu_state state)
 	return names[state];
 }
 
+/* The two enumerations are each its owner's; the names are the same. */
+static enum policy_kind gpu_policy_kind(enum conf_policy policy)
+{
+	int kind = policy_parse(conf_policy_name(policy));
+
+	return kind < 0 ? POLICY_ELASTIC : (enum policy_kind)kind;
+}
+
+/* Better than a BAR, which may show a part, and not as good as the driver's own figure. */
+static void gpu_use_vulkan_vram(struct gpu *gpu)
+{
+	if (!gpu->facts || !gpu->facts->vram_bytes || g_str_equal(gpu->vram_source, "driver") ||
+	    gpu->facts->vram_bytes < gpu->vram_bytes)
+		return;
+	gpu->vram_bytes = gpu->facts->vram_bytes;
+	gpu->vram_source = "vulkan";
+}
+
 void gpu_set_device(struct gpu *gpu, const struct device *device)
 {
 	gpu->present = device;
@@ -75,7 +97,54 @@ void gpu_set_device(struct gpu *gpu, const struct device *device)
 	if (!gpu->conf.vram_bytes) {
 		gpu->vram_bytes = device->vram_bytes;
 		gpu->vram_source = device->vram_source;
+		gpu_use_vulkan_vram(gpu);
 	}
+}
+
+char *gpu_probe_key(const struct gpu *gpu, const char *worker)
+{
+	if (!gpu->present || !gpu->conf.enable || gpu->conf.renderer == CONF_RENDERER_2D)
+		return NULL;
+	return g_strdup_printf("%s %s %s %s", worker, conf_renderer_name(gpu->conf.renderer),
+			       gpu->driver ? gpu->driver : "-",
+			       gpu->conf.vulkan_device ? gpu->conf.vulkan_device : "-");
+}
+
+void gpu_set_facts(struct gpu *gpu, const char *key, struct probe_facts *facts)
+{
+	g_free(gpu->probed);
+	gpu->probed = g_strdup(key);
+	probe_facts_free(gpu->facts);
+	gpu->facts = facts;
+	if (!gpu->conf.vram_bytes)
+		gpu_use_vulkan_vram(gpu);
+}
+
+struct arbiter *gpu_arbiter(struct gpu *gpu,
+			    void (*killed)(const struct arbiter_kill *kill, void *data), void *data)
+{
+	struct arbiter_config config = { .killed = killed, .data = data };
+	int err = 0;
+
+	if (gpu->arbiter)
+		return gpu->arbiter;
+	config.policy = gpu_policy_kind(gpu->conf.policy);
+	config.slice_ns = gpu->conf.slice_us * 1000ULL;
+	gpu->arbiter = arbiter_create(&config, &err);
+	if (!gpu->arbiter)
+		g_warning("GPU %s: no arbiter: %s: its vGPUs share without order", gpu->address_text,
+			  g_strerror(-err));
+	return gpu->arbiter;
+}
+
+void gpu_set_order(struct gpu *gpu, enum conf_policy policy, unsigned int slice_us)
+{
+	gpu->conf.policy = policy;
+	gpu->conf.slice_us = slice_us;
+	if (!gpu->arbiter)
+		return;
+	arbiter_set_policy(gpu->arbiter, gpu_policy_kind(policy));
+	arbiter_set_slice(gpu->arbiter, slice_us * 1000ULL);
 }
 
 void gpu_set_conf(struct gpu *gpu, const struct conf_gpu *conf)
@@ -90,6 +159,7 @@ void gpu_set_conf(struct gpu *gpu, const struct conf_gpu *conf)
 		gpu->vram_bytes = 0;
 		gpu->vram_source = "unknown";
 	}
+	gpu_set_order(gpu, conf->policy, conf->slice_us);
 }
 
 static struct octavo_parent gpu_parent(const struct gpu *gpu)

@@ -8,6 +8,8 @@
 #include "daemon/conf.h"
 #include "daemon/control.h"
 #include "daemon/device.h"
+#include "daemon/probe.h"
+#include "scheduler/arbiter.h"
 
 enum gpu_state {
 	GPU_DISABLED,		/* enable = false */
@@ -28,7 +30,7 @@ struct gpu {
 	char *driver;		/* NULL: none */
 
 	uint64_t vram_bytes;	/* to share out; 0: not known */
-	const char *vram_source; /* "configuration", "driver", "bar" or "unknown" */
+	const char *vram_source; /* "configuration", "driver", "bar", "vulkan", "unknown" */
 	struct conf_gpu conf;	/* vulkan_device is the gpu's own copy */
 
 	enum gpu_state state;
@@ -36,6 +38,10 @@ struct gpu {
 	unsigned int eighths_used;
 	unsigned int vgpus;
 	GPtrArray *types;	/* struct device_type * */
+
+	struct probe_facts *facts; /* what can be rendered; NULL: not known */
+	char *probed;		/* what facts were asked for, gpu_probe_key(); or NULL */
+	struct arbiter *arbiter; /* from the first open on */
 };
 
 struct gpu *gpu_new(const struct pci_address *address);
@@ -53,6 +59,18 @@ void gpu_reconcile(struct gpu *gpu, struct control *control);
 
 /* Takes over what the module says; @parent NULL: it knows no such parent. */
 void gpu_set_parent(struct gpu *gpu, const struct octavo_parent *parent);
+
+/* What a probe's result depends on; the caller's. NULL: nothing to probe (2d, absent, disabled). */
+char *gpu_probe_key(const struct gpu *gpu, const char *worker);
+/* Takes over the result for @key; @facts becomes the gpu's own, NULL: the probe failed. */
+void gpu_set_facts(struct gpu *gpu, const char *key, struct probe_facts *facts);
+
+/* At run time, until gpu_set_conf(). */
+void gpu_set_order(struct gpu *gpu, enum conf_policy policy, unsigned int slice_us);
+
+/* Its arbiter, made at the first call. NULL: cannot be made, which is logged. */
+struct arbiter *gpu_arbiter(struct gpu *gpu,
+			    void (*killed)(const struct arbiter_kill *kill, void *data), void *data);
 
 const char *gpu_state_name(enum gpu_state state);
 

@@ -19,12 +19,14 @@ liboctavo_daemon_la_SOURCES = \
 	daemon/manager.c daemon/manager.h \
 	daemon/mdev.c daemon/mdev.h \
 	daemon/opener.c daemon/opener.h \
+	daemon/probe.c daemon/probe.h \
+	daemon/share.c daemon/share.h \
 	daemon/uevent.c daemon/uevent.h \
 	daemon/vgpu.c daemon/vgpu.h \
 	daemon/worker.c daemon/worker.h
 liboctavo_daemon_la_CPPFLAGS = $(daemon_cppflags)
 liboctavo_daemon_la_CFLAGS = $(daemon_cflags) $(PCIACCESS_CFLAGS)
-liboctavo_daemon_la_LIBADD = $(GLIB_LIBS) $(PCIACCESS_LIBS)
+liboctavo_daemon_la_LIBADD = liboctavo-arbiter.la $(GLIB_LIBS) $(PCIACCESS_LIBS)
 
 # Generated code is not ours to warn about
 nodist_liboctavo_dbus_la_SOURCES = daemon/octavo-dbus.c daemon/octavo-dbus.h

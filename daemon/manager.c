@@ -22,6 +22,9 @@ struct manager {
 	GQueue events;
 	guint poll;
 	guint rescan;
+	struct probe *probe;		/* one at a time */
+	struct pci_address probe_gpu;
+	char *probe_key;
 	const struct manager_listener *listener;
 	void *listener_data;
 };
@@ -53,6 +56,7 @@ const char *manager_event_name(enum manager_event_type type)
 		[MANAGER_EVENT_WORKER] = "worker",
 		[MANAGER_EVENT_WORKER_LOST] = "worker-lost",
 		[MANAGER_EVENT_REFUSED] = "refused",
+		[MANAGER_EVENT_HANG] = "hang",
 	};
 
 	return names[type];
@@ -71,6 +75,7 @@ static const char *manager_message_id(enum manager_event_type type)
 		[MANAGER_EVENT_WORKER] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60007",
 		[MANAGER_EVENT_WORKER_LOST] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60008",
 		[MANAGER_EVENT_REFUSED] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d60009",
+		[MANAGER_EVENT_HANG] = "5f1c7c9a5d9b4c6fa1a0a9e1c2d6000a",
 	};
 
 	return ids[type];
@@ -80,7 +85,8 @@ static void manager_event_add(struct manager *manager, enum manager_event_type t
 			      const char *uuid, const char *gpu, char *message)
 {
 	struct manager_event *event = g_new0(struct manager_event, 1);
-	bool bad = type == MANAGER_EVENT_WORKER_LOST || type == MANAGER_EVENT_REFUSED;
+	bool bad = type == MANAGER_EVENT_WORKER_LOST || type == MANAGER_EVENT_REFUSED ||
+		   type == MANAGER_EVENT_HANG;
 
 	event->type = type;
 	event->time_us = g_get_real_time();
@@ -194,6 +200,66 @@ static void manager_collect_gpus(struct manager *manager, const GPtrArray *devic
 	}
 }
 
+static void manager_probe_next(struct manager *manager);
+
+static void manager_probe_done(struct probe_facts *facts, const GError *error, void *data)
+{
+	struct manager *manager = data;
+	struct gpu *gpu = manager_find_gpu(manager, &manager->probe_gpu);
+
+	if (gpu && facts)
+		g_message("GPU %s renders: %s%s%s", gpu->address_text, facts->capsets,
+			  facts->vulkan_name ? " on " : "",
+			  facts->vulkan_name ? facts->vulkan_name : "");
+	else if (gpu)
+		g_warning("GPU %s: probe: %s", gpu->address_text, error->message);
+	if (gpu) {
+		gpu_set_facts(gpu, manager->probe_key, facts);
+		gpu_reconcile(gpu, manager->control);
+	} else {
+		probe_facts_free(facts);
+	}
+	g_clear_pointer(&manager->probe, probe_free);
+	g_clear_pointer(&manager->probe_key, g_free);
+	manager_probe_next(manager);
+	for (unsigned int i = 0; i < manager->vgpus->len; i++)
+		vgpu_probed(g_ptr_array_index(manager->vgpus, i));
+	manager_changed(manager);
+}
+
+/* The key of a probe that @gpu still needs; the caller's. */
+static char *manager_wanted_probe(const struct manager *manager, const struct gpu *gpu)
+{
+	char *key = gpu_probe_key(gpu, manager->conf->worker);
+
+	if (key && g_strcmp0(key, gpu->probed) == 0)
+		g_clear_pointer(&key, g_free);
+	return key;
+}
+
+static void manager_probe_next(struct manager *manager)
+{
+	for (unsigned int i = 0; i < manager->gpus->len && !manager->probe; i++) {
+		struct gpu *gpu = g_ptr_array_index(manager->gpus, i);
+		g_autofree char *key = manager_wanted_probe(manager, gpu);
+		g_autoptr(GError) error = NULL;
+
+		if (!key)
+			continue;
+		manager->probe = probe_start(manager->conf->worker, gpu->address_text,
+					     conf_renderer_name(gpu->conf.renderer),
+					     gpu->conf.vulkan_device, manager_probe_done, manager,
+					     &error);
+		if (!manager->probe) {
+			g_warning("GPU %s: cannot probe: %s", gpu->address_text, error->message);
+			gpu_set_facts(gpu, key, NULL);
+			continue;
+		}
+		manager->probe_gpu = gpu->address;
+		manager->probe_key = g_steal_pointer(&key);
+	}
+}
+
 static void manager_rescan(struct manager *manager)
 {
 	g_autoptr(GError) error = NULL;
@@ -219,6 +285,7 @@ static void manager_rescan(struct manager *manager)
 		if (nobodys && gpu->state == GPU_DISABLED)
 			g_ptr_array_remove_index(manager->gpus, i);
 	}
+	manager_probe_next(manager);
 	manager_refresh(manager);
 	manager_changed(manager);
 }
@@ -423,15 +490,21 @@ struct vgpu *manager_create(struct manager *manager, const char *type, const cha
 	return vgpu;
 }
 
-void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
-			  struct worker_setup *setup)
+static struct gpu *manager_gpu_of(struct manager *manager, const struct vgpu *vgpu)
 {
 	struct pci_address address = {
 		.domain = vgpu->info.domain,
 		.bus = vgpu->info.bus,
 		.devfn = vgpu->info.devfn,
 	};
-	struct gpu *gpu = manager_add_gpu(manager, &address);
+
+	return manager_add_gpu(manager, &address);
+}
+
+void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
+			  struct worker_setup *setup)
+{
+	struct gpu *gpu = manager_gpu_of(manager, vgpu);
 
 	*setup = (struct worker_setup){
 		.program = manager->conf->worker,
@@ -440,6 +513,53 @@ void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
 		.renderer = conf_renderer_name(gpu->conf.renderer),
 		.vulkan_device = gpu->conf.vulkan_device,
 	};
+	if (!gpu->facts)
+		return;
+	setup->capsets = gpu->facts->capsets;
+	setup->render_node = gpu->facts->render_node;
+	setup->vulkan_ids = gpu->facts->vulkan_ids;
+	if (gpu->facts->vulkan_device)
+		setup->vulkan_device = gpu->facts->vulkan_device;
+}
+
+bool manager_is_probing(struct manager *manager, const struct vgpu *vgpu)
+{
+	g_autofree char *key = manager_wanted_probe(manager, manager_gpu_of(manager, vgpu));
+
+	return key && manager->probe;
+}
+
+/* What the arbiter's thread tells the main loop. */
+struct manager_hang {
+	struct manager *manager;
+	struct arbiter_kill kill;
+};
+
+static gboolean manager_hang(void *data)
+{
+	struct manager_hang *hang = data;
+	const struct arbiter_kill *kill = &hang->kill;
+	struct vgpu *vgpu = manager_find_vgpu(hang->manager, kill->name);
+
+	if (vgpu)
+		manager_event(hang->manager, MANAGER_EVENT_HANG, vgpu,
+			      "GPU work did not end in time: %u render processes killed, the guest's context is lost%s",
+			      kill->n_pids, kill->held_off_ns ? "; no turns for a while" : "");
+	return G_SOURCE_REMOVE;
+}
+
+static void manager_killed(const struct arbiter_kill *kill, void *data)
+{
+	struct manager_hang *hang = g_new0(struct manager_hang, 1);
+
+	hang->manager = data;
+	hang->kill = *kill;
+	g_idle_add_full(G_PRIORITY_DEFAULT, manager_hang, hang, g_free);
+}
+
+struct arbiter *manager_arbiter(struct manager *manager, const struct vgpu *vgpu)
+{
+	return gpu_arbiter(manager_gpu_of(manager, vgpu), manager_killed, manager);
 }
 
 /* ---- the module ---- */
@@ -600,6 +720,8 @@ void manager_free(struct manager *manager)
 	if (manager->rescan)
 		g_source_remove(manager->rescan);
 	uevent_free(manager->uevent);
+	probe_free(manager->probe);
+	g_free(manager->probe_key);
 	g_ptr_array_unref(manager->vgpus);
 	g_ptr_array_unref(manager->gpus);
 	control_close(manager->control);

@@ -24,6 +24,7 @@ enum manager_event_type {
 	MANAGER_EVENT_WORKER,		/* a worker serves */
 	MANAGER_EVENT_WORKER_LOST,
 	MANAGER_EVENT_REFUSED,		/* an open was refused */
+	MANAGER_EVENT_HANG,		/* the arbiter's watchdog has killed work that did not end */
 };
 
 struct manager_event {
@@ -86,6 +87,10 @@ struct vgpu *manager_create(struct manager *manager, const char *type, const cha
 struct control *manager_control(struct manager *manager);	/* NULL: no module */
 void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
 			  struct worker_setup *setup);
+/* The arbiter of its GPU, or NULL. */
+struct arbiter *manager_arbiter(struct manager *manager, const struct vgpu *vgpu);
+/* Whether it is still being found out what its GPU can render. */
+bool manager_is_probing(struct manager *manager, const struct vgpu *vgpu);
 void manager_changed(struct manager *manager);
 G_GNUC_PRINTF(4, 5)
 void manager_event(struct manager *manager, enum manager_event_type type, const struct vgpu *vgpu,

@@ -39,6 +39,7 @@ void vgpu_free(struct vgpu *vgpu)
 {
 	vgpu_cancel_restart(vgpu);
 	worker_free(vgpu->worker);
+	share_close(&vgpu->share);
 	g_free(vgpu->path);
 	g_free(vgpu->type);
 	g_free(vgpu->opener);
@@ -102,6 +103,19 @@ static void vgpu_refuse(struct vgpu *vgpu, const char *reason)
 	manager_event(vgpu->manager, MANAGER_EVENT_REFUSED, vgpu, "open refused: %s", reason);
 }
 
+/* A gate that cannot be had costs order, not the VM. */
+static void vgpu_open_share(struct vgpu *vgpu)
+{
+	struct arbiter *arbiter = manager_arbiter(vgpu->manager, vgpu);
+	g_autoptr(GError) error = NULL;
+
+	if (vgpu->share.arbiter || !arbiter)
+		return;
+	if (!share_open(&vgpu->share, arbiter, vgpu->info.eighths, vgpu->info.vram_bytes, vgpu->uuid,
+			&error))
+		g_warning("vGPU %s: %s: it shares without order", vgpu->uuid, error->message);
+}
+
 static void vgpu_start(struct vgpu *vgpu)
 {
 	struct control *control = manager_control(vgpu->manager);
@@ -112,14 +126,21 @@ static void vgpu_start(struct vgpu *vgpu)
 
 	if (!control)
 		return;
+	vgpu->waits = manager_is_probing(vgpu->manager, vgpu);
+	if (vgpu->waits) {
+		g_message("vGPU %s: its open waits until it is known what the GPU can render",
+			  vgpu->uuid);
+		return;
+	}
 	fd = control_session_open(control, vgpu->info.uuid, vgpu->session, &error);
 	if (fd < 0) {
 		/* served already by a worker that is not ours, or over */
 		g_message("vGPU %s: %s: no worker started", vgpu->uuid, error->message);
 		return;
 	}
+	vgpu_open_share(vgpu);
 	manager_worker_setup(vgpu->manager, vgpu, &setup);
-	worker = worker_start(&setup, fd, vgpu_worker_ended, vgpu, &error);
+	worker = worker_start(&setup, fd, vgpu->share.arbiter ? vgpu->share.fd : -1, vgpu_worker_ended, vgpu, &error);
 	close(fd);
 	if (!worker) {
 		g_warning("vGPU %s: cannot start %s: %s", vgpu->uuid, setup.program, error->message);
@@ -142,6 +163,7 @@ void vgpu_opened(struct vgpu *vgpu, uint64_t session)
 			return;
 		worker_retire(g_steal_pointer(&vgpu->worker), VGPU_RETIRE_MS);
 	}
+	share_close(&vgpu->share);
 	vgpu->session = session;
 	vgpu->served = false;
 	vgpu->backoff = (struct backoff){ 0 };
@@ -192,8 +214,28 @@ void vgpu_closed(struct vgpu *vgpu, uint64_t session)
 	vgpu_cancel_restart(vgpu);
 	if (vgpu->worker)
 		worker_retire(g_steal_pointer(&vgpu->worker), VGPU_RETIRE_MS);
+	share_close(&vgpu->share);
 	vgpu->session = 0;
 	vgpu->served = false;
+	vgpu->waits = false;
+}
+
+void vgpu_probed(struct vgpu *vgpu)
+{
+	if (vgpu->waits)
+		vgpu_start(vgpu);
+}
+
+/* The worker of an earlier octavod has the gate; without it the worker runs on ungoverned. */
+static void vgpu_adopt_share(struct vgpu *vgpu)
+{
+	struct arbiter *arbiter = manager_arbiter(vgpu->manager, vgpu);
+	g_autoptr(GError) error = NULL;
+
+	if (arbiter && !share_adopt(&vgpu->share, arbiter, worker_pidfd(vgpu->worker),
+				    vgpu->info.eighths, vgpu->info.vram_bytes, vgpu->uuid, &error))
+		g_warning("vGPU %s: %s: it shares without order until its VM starts again",
+			  vgpu->uuid, error->message);
 }
 
 void vgpu_adopt(struct vgpu *vgpu)
@@ -203,7 +245,9 @@ void vgpu_adopt(struct vgpu *vgpu)
 	vgpu->session = vgpu->info.session;
 	vgpu->served = true;
 	vgpu->worker = worker_adopt((pid_t)vgpu->info.worker_pid, vgpu_worker_ended, vgpu);
-	if (vgpu->worker)
-		manager_event(vgpu->manager, MANAGER_EVENT_WORKER, vgpu, "worker %d adopted",
-			      (int)worker_pid(vgpu->worker));
+	if (!vgpu->worker)
+		return;
+	vgpu_adopt_share(vgpu);
+	manager_event(vgpu->manager, MANAGER_EVENT_WORKER, vgpu, "worker %d adopted",
+		      (int)worker_pid(vgpu->worker));
 }

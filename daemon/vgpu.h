@@ -12,6 +12,7 @@
 #include "daemon/backoff.h"
 #include "daemon/control.h"
 #include "daemon/ident.h"
+#include "daemon/share.h"
 #include "daemon/worker.h"
 
 struct manager;
@@ -27,6 +28,8 @@ struct vgpu {
 
 	uint64_t session;		/* the open that is served, 0: none */
 	bool served;			/* this open has had a worker that was ready */
+	struct share share;		/* of this open */
+	bool waits;			/* for the probe of its GPU, then a worker starts */
 	struct worker *worker;
 	int64_t started_us;
 	struct backoff backoff;
@@ -50,6 +53,9 @@ void vgpu_worker_gone(struct vgpu *vgpu, uint64_t session);
 void vgpu_closed(struct vgpu *vgpu, uint64_t session);
 /* An earlier octavod's worker serves it. */
 void vgpu_adopt(struct vgpu *vgpu);
+
+/* The probe of its GPU has ended. */
+void vgpu_probed(struct vgpu *vgpu);
 
 const char *vgpu_state_name(uint32_t state);
 

@@ -8,7 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORKER_SESSION_FD 3
+#define WORKER_SESSION_FD	3
+#define WORKER_GATE_FD		4	/* share.h says it too */
 
 struct worker {
 	pid_t pid;
@@ -20,7 +21,7 @@ struct worker {
 	void *data;
 };
 
-static int worker_pidfd(pid_t pid)
+static int worker_open_pidfd(pid_t pid)
 {
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
@@ -65,14 +66,22 @@ static struct worker *worker_new(pid_t pid, int pidfd, bool child, worker_ended_
 	return worker;
 }
 
-char **worker_arguments(const struct worker_setup *setup)
+char **worker_arguments(const struct worker_setup *setup, bool gate)
 {
+	const char *const optional[][2] = {
+		{ "--capsets", setup->capsets },
+		{ "--render-node", setup->render_node },
+		{ "--vulkan-device", setup->vulkan_device },
+		{ "--vulkan-ids", setup->vulkan_ids },
+		{ "--gate-fd", gate ? G_STRINGIFY(WORKER_GATE_FD) : NULL },
+	};
 	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
 
 	g_strv_builder_add_many(builder, setup->program, "--uuid", setup->uuid, "--gpu", setup->gpu,
 				"--renderer", setup->renderer, NULL);
-	if (setup->vulkan_device)
-		g_strv_builder_add_many(builder, "--vulkan-device", setup->vulkan_device, NULL);
+	for (unsigned int i = 0; i < G_N_ELEMENTS(optional); i++)
+		if (optional[i][1])
+			g_strv_builder_add_many(builder, optional[i][0], optional[i][1], NULL);
 	return g_strv_builder_end(builder);
 }
 
@@ -83,12 +92,13 @@ static void worker_child_setup(void *data)
 	setsid();
 }
 
-struct worker *worker_start(const struct worker_setup *setup, int session_fd, worker_ended_fn fn,
-			    void *data, GError **error)
+struct worker *worker_start(const struct worker_setup *setup, int session_fd, int gate_fd,
+			    worker_ended_fn fn, void *data, GError **error)
 {
-	g_auto(GStrv) argv = worker_arguments(setup);
+	g_auto(GStrv) argv = worker_arguments(setup, gate_fd >= 0);
 	g_auto(GStrv) environment = g_get_environ();
-	const int target = WORKER_SESSION_FD;
+	const int sources[] = { session_fd, gate_fd };
+	const int targets[] = { WORKER_SESSION_FD, WORKER_GATE_FD };
 	int pidfd;
 	GPid pid;
 
@@ -100,10 +110,10 @@ struct worker *worker_start(const struct worker_setup *setup, int session_fd, wo
 	if (!g_spawn_async_with_pipes_and_fds("/", (const char *const *)argv,
 					      (const char *const *)environment,
 					      G_SPAWN_DO_NOT_REAP_CHILD, worker_child_setup, NULL,
-					      -1, STDERR_FILENO, STDERR_FILENO, &session_fd, &target,
-					      1, &pid, NULL, NULL, NULL, error))
+					      -1, STDERR_FILENO, STDERR_FILENO, sources, targets,
+					      gate_fd >= 0 ? 2 : 1, &pid, NULL, NULL, NULL, error))
 		return NULL;
-	pidfd = worker_pidfd(pid);
+	pidfd = worker_open_pidfd(pid);
 	if (pidfd < 0) {
 		g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED, "pidfd_open: %s",
 			    g_strerror(errno));
@@ -116,7 +126,7 @@ struct worker *worker_start(const struct worker_setup *setup, int session_fd, wo
 
 struct worker *worker_adopt(pid_t pid, worker_ended_fn fn, void *data)
 {
-	int pidfd = worker_pidfd(pid);
+	int pidfd = worker_open_pidfd(pid);
 
 	return pidfd < 0 ? NULL : worker_new(pid, pidfd, false, fn, data);
 }
@@ -124,6 +134,11 @@ struct worker *worker_adopt(pid_t pid, worker_ended_fn fn, void *data)
 pid_t worker_pid(const struct worker *worker)
 {
 	return worker->pid;
+}
+
+int worker_pidfd(const struct worker *worker)
+{
+	return worker->pidfd;
 }
 
 void worker_kill(struct worker *worker, int signal)

@@ -24,17 +24,25 @@ struct worker_setup {
 	const char *uuid;
 	const char *gpu;		/* PCI address */
 	const char *renderer;
-	const char *vulkan_device;	/* or NULL */
+	/* what a probe found, each or NULL */
+	const char *capsets;
+	const char *render_node;
+	const char *vulkan_device;
+	const char *vulkan_ids;
 };
 
-/* The session fd is the child's fd 3; the caller closes its own copy afterwards. */
-struct worker *worker_start(const struct worker_setup *setup, int session_fd, worker_ended_fn fn,
-			    void *data, GError **error);
+/*
+ * The session is the child's fd 3, the gate (-1: none) its fd 4; the caller closes its own copy of
+ * the session afterwards.
+ */
+struct worker *worker_start(const struct worker_setup *setup, int session_fd, int gate_fd,
+			    worker_ended_fn fn, void *data, GError **error);
 
 /* @pid: from the module. NULL if there is no such process. */
 struct worker *worker_adopt(pid_t pid, worker_ended_fn fn, void *data);
 
 pid_t worker_pid(const struct worker *worker);
+int worker_pidfd(const struct worker *worker);	/* the worker's own */
 void worker_kill(struct worker *worker, int signal);
 
 /*
@@ -47,6 +55,6 @@ void worker_retire(struct worker *worker, unsigned int grace_ms);
 void worker_free(struct worker *worker);
 
 /* The argument vector for @setup; g_strfreev() it. */
-char **worker_arguments(const struct worker_setup *setup);
+char **worker_arguments(const struct worker_setup *setup, bool gate);
 
 #endif /* OCTAVO_DAEMON_WORKER_H */

@@ -42,6 +42,52 @@ int change_remove(struct octavoctl *ctl, GError **error)
 	return answer ? 0 : 1;
 }
 
+/* D-Bus object of a GPU; its name follows from the address. */
+static char *change_gpu_path(const char *address)
+{
+	g_autofree char *name = g_strdup(address);
+
+	for (char *c = name; *c; c++)
+		if (!g_ascii_isalnum(*c))
+			*c = '_';
+	return g_strconcat(CLIENT_PATH "/gpu/", name, NULL);
+}
+
+static int change_gpu(struct octavoctl *ctl, const char *method, GVariant *arguments, GError **error)
+{
+	g_autofree char *path = change_gpu_path(ctl->argv[0]);
+	g_autoptr(GVariant) answer =
+		client_call(ctl->bus, path, CLIENT_GPU, method, arguments, error);
+
+	if (answer)
+		return 0;
+	if (error && g_error_matches(*error, CLIENT_ERROR, CLIENT_ERROR_NOT_FOUND)) {
+		g_clear_error(error);
+		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_NOT_FOUND,
+			    "there is no GPU '%s': 'octavoctl gpus' shows those of this host",
+			    ctl->argv[0]);
+	}
+	return 1;
+}
+
+int change_policy(struct octavoctl *ctl, GError **error)
+{
+	return change_gpu(ctl, "SetPolicy", g_variant_new("(s)", ctl->argv[1]), error);
+}
+
+int change_slice(struct octavoctl *ctl, GError **error)
+{
+	char *end;
+	double ms = g_ascii_strtod(ctl->argv[1], &end);
+
+	if (end == ctl->argv[1] || *end || !(ms > 0) || ms > 1000) {
+		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_USAGE,
+			    "'%s' is no length of a slice: write milliseconds, 1 to 30", ctl->argv[1]);
+		return 1;
+	}
+	return change_gpu(ctl, "SetSlice", g_variant_new("(u)", (guint32)(ms * 1000)), error);
+}
+
 int change_resize(struct octavoctl *ctl, GError **error)
 {
 	g_autofree char *path = NULL;

@@ -33,6 +33,8 @@ int query_show(struct octavoctl *ctl, GError **error);
 /* change.c: changing */
 int change_create(struct octavoctl *ctl, GError **error);
 int change_remove(struct octavoctl *ctl, GError **error);
+int change_policy(struct octavoctl *ctl, GError **error);
+int change_slice(struct octavoctl *ctl, GError **error);
 int change_resize(struct octavoctl *ctl, GError **error);
 
 /* xml.c: libvirt */

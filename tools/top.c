@@ -10,6 +10,7 @@
 
 #define TOP_CLEAR	"\033[H\033[2J"
 #define TOP_VM_WIDTH	16
+#define TOP_NS_PER_S	1000000000u
 
 /* Two looks at the counters; rates are their difference. */
 struct top_look {
@@ -55,15 +56,16 @@ static void top_line(GVariant *vgpu, const struct top_look *before, const struct
 {
 	const char *path = record_string(vgpu, "path");
 	g_autofree char *share = output_share(record_number(vgpu, "eighths"));
-	g_autofree char *window = output_size(top_counter(now, path, "window_mapped_bytes"));
-	g_autofree char *pinned = output_size(top_counter(now, path, "guest_pinned_pages") << 12);
+	g_autofree char *used = output_size(top_counter(now, path, "vram_used_bytes"));
+	g_autofree char *limit = output_size(record_number(vgpu, "vram_bytes"));
+	guint64 busy = top_rate(before, now, path, "gpu_used_ns") / (TOP_NS_PER_S / 100);
+	guint64 wait = top_rate(before, now, path, "gpu_waited_ns") / (TOP_NS_PER_S / 100);
 
-	printf("%.8s  %-4s  %-11s  %-*.*s  %7" G_GUINT64_FORMAT "  %6" G_GUINT64_FORMAT
-	       "  %5s  %6s  %3" G_GUINT64_FORMAT "\n",
+	printf("%.8s  %-4s  %-11s  %-*.*s  %3" G_GUINT64_FORMAT "%%  %3" G_GUINT64_FORMAT
+	       "%%  %6" G_GUINT64_FORMAT "  %6s/%s\n",
 	       record_string(vgpu, "uuid"), share, record_string(vgpu, "state"), TOP_VM_WIDTH,
-	       TOP_VM_WIDTH, record_string(vgpu, "opener_name"), top_rate(before, now, path, "kicks"),
-	       top_rate(before, now, path, "interrupts"), pinned, window,
-	       top_counter(now, path, "resets"));
+	       TOP_VM_WIDTH, record_string(vgpu, "opener_name"), busy, wait,
+	       top_rate(before, now, path, "kicks"), used, limit);
 }
 
 static bool top_print(struct octavoctl *ctl, const struct top_look *before,
@@ -75,8 +77,8 @@ static bool top_print(struct octavoctl *ctl, const struct top_look *before,
 		return false;
 	if (isatty(STDOUT_FILENO))
 		fputs(TOP_CLEAR, stdout);
-	printf("%-8s  %-4s  %-11s  %-*s  %7s  %6s  %5s  %6s  %3s\n", "VGPU", "SIZE", "STATE",
-	       TOP_VM_WIDTH, "VM", "KICKS/S", "IRQ/S", "PIN", "WINDOW", "RST");
+	printf("%-8s  %-4s  %-11s  %-*s  %4s  %4s  %6s  %s\n", "VGPU", "SIZE", "STATE",
+	       TOP_VM_WIDTH, "VM", "BUSY", "WAIT", "KICK/S", "MEMORY/LIMIT");
 	for (gsize i = 0; i < g_variant_n_children(vgpus); i++) {
 		g_autoptr(GVariant) vgpu = g_variant_get_child_value(vgpus, i);
 

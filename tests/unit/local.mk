@@ -27,7 +27,7 @@ test_control_CFLAGS = $(unit_cflags)
 test_control_LDADD = $(device_ldadd)
 
 # octavod's and octavoctl's parts
-unit_tests += test_backoff test_conf test_device test_doctor test_ident test_worker
+unit_tests += test_backoff test_conf test_device test_doctor test_ident test_probe test_worker
 daemon_test_cflags = $(unit_cflags) $(GLIB_CFLAGS)
 daemon_test_ldadd = liboctavo-daemon.la $(GLIB_LIBS) $(CUNIT_LIBS)
 test_backoff_SOURCES = tests/unit/test_backoff.c
@@ -42,6 +42,9 @@ test_device_LDADD = $(daemon_test_ldadd)
 test_ident_SOURCES = tests/unit/test_ident.c
 test_ident_CFLAGS = $(daemon_test_cflags)
 test_ident_LDADD = $(daemon_test_ldadd)
+test_probe_SOURCES = tests/unit/test_probe.c
+test_probe_CFLAGS = $(daemon_test_cflags)
+test_probe_LDADD = $(daemon_test_ldadd)
 test_worker_SOURCES = tests/unit/test_worker.c
 test_worker_CFLAGS = $(daemon_test_cflags)
 test_worker_LDADD = $(daemon_test_ldadd)

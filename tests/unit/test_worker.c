@@ -37,7 +37,7 @@ static char *run(const char *script, int session_fd, int signal)
 
 	folder_write(root, "worker", script);
 	CU_ASSERT_EQUAL(g_chmod(program, 0755), 0);
-	worker = worker_start(&setup, session_fd, ended, &watch, &error);
+	worker = worker_start(&setup, session_fd, -1, ended, &watch, &error);
 	if (worker) {
 		if (signal)
 			worker_kill(worker, signal);
@@ -54,11 +54,13 @@ static void arguments(void)
 {
 	const struct worker_setup setup = {
 		.program = "/w", .uuid = "u", .gpu = "g", .renderer = "auto", .vulkan_device = "0123",
+		.capsets = "virgl,virgl2",
 	};
-	g_auto(GStrv) argv = worker_arguments(&setup);
+	g_auto(GStrv) argv = worker_arguments(&setup, true);
 	g_autofree char *line = g_strjoinv(" ", argv);
 
-	CU_ASSERT_STRING_EQUAL(line, "/w --uuid u --gpu g --renderer auto --vulkan-device 0123");
+	CU_ASSERT_STRING_EQUAL(line, "/w --uuid u --gpu g --renderer auto --capsets virgl,virgl2 --vulkan-device 0123 "
+				     "--gate-fd 4");
 }
 
 static void session_is_fd_3(void)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * probe - what this host can render for a GPU, asked of the worker program ahead of any open
+ *
+ * Starting OpenGL and Vulkan to see whether they work can take longer than a VFIO open may wait. So
+ * it is done once per GPU, and workers are told the result.
+ */
+#ifndef OCTAVO_DAEMON_PROBE_H
+#define OCTAVO_DAEMON_PROBE_H
+
+#include <glib.h>
+#include <stdint.h>
+
+struct probe_facts {
+	char *capsets;		/* "none", "virgl,virgl2,venus" ... */
+	char *render_node;	/* or NULL, likewise: */
+	char *vulkan_device;	/* 32 hexadecimal digits */
+	char *vulkan_name;
+	char *vulkan_ids;	/* "1002:73bf" */
+	uint64_t vram_bytes;	/* of the Vulkan device's own memory; 0: not known */
+};
+
+/* Out of the lines that the worker program prints; NULL if there are no capsets among them. */
+struct probe_facts *probe_parse(const char *text);
+void probe_facts_free(struct probe_facts *facts);
+
+/* @facts: the receiver's, or NULL with an error. Called from the main loop. */
+typedef void (*probe_done_fn)(struct probe_facts *facts, const GError *error, void *data);
+
+struct probe;
+
+/* Runs @program --probe. @vulkan_device may be NULL. */
+struct probe *probe_start(const char *program, const char *gpu, const char *renderer,
+			  const char *vulkan_device, probe_done_fn fn, void *data, GError **error);
+/* Ends it if it still runs, without calling the probe_done_fn; also after that was called. */
+void probe_free(struct probe *probe);
+
+#endif /* OCTAVO_DAEMON_PROBE_H */
