@@ -253,7 +253,7 @@ static void attack_requests(unsigned int queue)
 
 	for (unsigned int i = 0; i < count; i++) {
 		uint32_t at = REQUESTS + i * 0x1000, bytes = 24 + 4 * below(30);
-		uint32_t *words = (uint32_t *)(void *)(vm.memory + at);
+		uint32_t *words = (uint32_t *)(vm.memory + at);
 
 		for (unsigned int word = 0; word < 0x1000 / 4; word++)
 			words[word] = below(3) ? below(70) : (uint32_t)odd_number();
@@ -307,7 +307,7 @@ static void attack_story(void)
 		{ PART(unref), sizeof(story.unref) },
 #undef PART
 	};
-	uint32_t *words = (uint32_t *)(void *)&story;
+	uint32_t *words = (uint32_t *)&story;
 
 	words[below(sizeof(story) / 4)] = (uint32_t)odd_number();
 	memcpy(vm.memory + REQUESTS, &story, sizeof(story));
