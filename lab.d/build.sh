@@ -5,12 +5,12 @@ build=$cache/build-$(printf '%s' "$tree" | sha256sum | cut -c1-12)
 
 # Build what changed, then pack it (and the lab's own files) into $build/stage.cpio.
 build_ensure() {
-	image_ensure host
+	root_ensure host
 	mkdir -p "$build" "$out/logs"
 	(
 		flock 9
 		say "building octavo (log: $build/build.log)"
-		(root_run host bash "$tree/lab.d/build-inside" "$tree" "$build" "$(image_path host)") \
+		(root_run host bash "$tree/lab.d/build-inside" "$tree" "$build") \
 			> >(tee "$build/build.log" | grep --line-buffered '^lab: ' >&2) 2>&1 </dev/null || {
 			sleep 0.1
 			grep -E -m 5 'error|Error' "$build/build.log" >&2

@@ -128,7 +128,7 @@ check_lab_test() {
 	limit=$(test_header "$test" limit 180)
 	log=$vm_log/test-${name//\//-}.log
 	# The inner limit leaves the clean-up its turn; the outer one ends a VM that answers no more.
-	timeout --kill-after=5 $((limit + 90)) "$(image_path host)/labexec" run -w 30 "$vm_dir"/lab{0,1,2,3} -- \
+	timeout --kill-after=5 $((limit + 90)) "$build/labexec" run -w 30 "$vm_dir"/lab{0,1,2,3} -- \
 		env OCTAVO_SOAK="$check_soak" bash "$tree/tests/lab/run-one" "$test" "$limit" \
 		>"$log" 2>&1 </dev/null || rc=$?
 	if [[ $rc -eq 0 ]]; then
@@ -253,8 +253,7 @@ check_main() {
 	check_wanted_group unit && check_unit
 	check_wanted_group native && check_native
 	if check_any_lab; then
-		image_ensure guest
-		if (build_ensure); then
+		if (lab_ensure); then
 			for name in "${check_series[@]}"; do
 				check_lab "$name"
 			done

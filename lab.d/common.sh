@@ -46,3 +46,8 @@ need_tools() {
 	} >"$cache/logs/apt.log" 2>&1 </dev/null ||
 		die "apt-get could not install ${missing[*]}: see $cache/logs/apt.log"
 }
+
+# Roots and images of kind $1 that no run has used for two days make room for a new one.
+cache_prune() {
+	find "$cache" -maxdepth 1 -name "$1-*" -mtime +2 -exec rm -rf --one-file-system {} +
+}

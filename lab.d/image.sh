@@ -4,7 +4,7 @@
 # Everything that the image depends on beside its root.
 image_path() {
 	local key
-	key=$(cat "$tree"/lab.d/{image-inside,image.sh,init.c,labexec.c,vmlinux-extract} "$tree/tests/guest/init" | sha256sum | cut -c1-8)
+	key=$(cat "$tree"/lab.d/{image-inside,init.c,labexec.c,vmlinux-extract} "$tree/tests/guest/init" | sha256sum | cut -c1-8)
 	echo "$(root_path "$1").$key"
 }
 
@@ -15,7 +15,10 @@ image_ensure() {
 	root_ensure "$kind"
 	root=$(root_path "$kind")
 	dir=$(image_path "$kind")
-	[[ -d $dir ]] && return
+	if [[ -d $dir ]]; then
+		touch "$dir" "$root"
+		return
+	fi
 	[[ $kind == guest ]] && spare=64
 	log=$cache/logs/image-$kind.log
 	(
@@ -31,5 +34,33 @@ image_ensure() {
 			die "making the $kind image failed: see $log"
 		}
 		mv -T "$dir.tmp" "$dir"
-	) 9>"$cache/build.lock" || exit 1
+	) 9>"$cache/image-$kind.lock" || exit 1
+}
+
+# All that a host VM needs, made side by side on a machine that has none of it yet.
+lab_ensure() {
+	local guest host
+	need_root
+	if [[ -d $(image_path host) && -d $(image_path guest) ]]; then
+		build_wanted "$@" && build_ensure
+		touch "$(image_path host)" "$(image_path guest)" "$(root_path host)" "$(root_path guest)"
+		return
+	fi
+	# Before the two builds of roots would install them twice at once.
+	need_tools mmdebstrap:mmdebstrap mkfs.ext4:e2fsprogs setpriv:util-linux \
+		/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+	(root_ensure guest) &
+	guest=$!
+	root_ensure host
+	(image_ensure host) &
+	host=$!
+	build_wanted "$@" && build_ensure
+	wait "$guest" || exit 1
+	wait "$host" || exit 1
+	image_ensure guest
+}
+
+# Whether octavo is to be built: always, unless --no-build was said and there is something to run.
+build_wanted() {
+	[[ ${1:-} != --no-build || ! -f $build/stage.cpio ]]
 }

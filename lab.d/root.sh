@@ -52,6 +52,7 @@ root_ensure() {
 			/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
 		# What an interrupted build left; whoever holds the lock may clear it.
 		rm -rf --one-file-system "$cache/$kind-"*.tmp
+		cache_prune "$kind"
 		log=$cache/logs/root-$kind.log
 		say "building the Debian $suite $kind root (once; log: $log)"
 		root_build "$kind" "$root.tmp" >"$log" 2>&1 </dev/null || {
@@ -61,7 +62,7 @@ root_ensure() {
 		}
 		mv -T "$root.tmp" "$root"
 		say "root is ready: $root"
-	) 9>"$cache/build.lock" || exit 1
+	) 9>"$cache/$kind.lock" || exit 1
 }
 
 root_build() {

@@ -123,7 +123,7 @@ vm_exec() {
 		options+=("$1")
 		shift
 	done
-	"$(image_path host)/labexec" run "${options[@]}" "$vm_dir"/lab{0,1,2,3} "$@"
+	"$build/labexec" run "${options[@]}" "$vm_dir"/lab{0,1,2,3} "$@"
 }
 
 vm_alive() {
@@ -160,21 +160,18 @@ vm_kill() {
 
 # ./lab host [--kernel V] [--no-build] [-- CMD...]
 host_main() {
-	local series=6.12 do_build=1 rc=0
+	local series=6.12 no_build=${OCTAVO_NO_BUILD:+--no-build} rc=0
 	while [[ $# -gt 0 ]]; do
 		case $1 in
 		--kernel) series=${2:?--kernel needs 6.12 or 7.3}; shift 2 ;;
 		--kernel=*) series=${1#*=}; shift ;;
-		--no-build) do_build=; shift ;;
+		--no-build) no_build=--no-build; shift ;;
 		--) shift; break ;;
 		-*) die "host: unknown option $1: see ./lab help" ;;
 		*) break ;;
 		esac
 	done
-	need_root
-	image_ensure host
-	image_ensure guest
-	[[ $do_build && -z ${OCTAVO_NO_BUILD:-} || ! -f $build/stage.cpio ]] && build_ensure
+	lab_ensure $no_build
 	trap vm_kill EXIT
 	trap 'vm_kill; exit 130' INT
 	trap 'vm_kill; exit 143' TERM HUP

@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# UEFI firmware finds the vGPU and draws on it before any system runs.
+set -euo pipefail
+. "$(dirname "$0")/../lib.sh"
+
+# Colours of a picture: a black or blank one has one.
+colours() {
+	tail -c +16 "$1" | xxd -p -c 3 | sort -u | wc -l
+}
+drawn() {
+	screendump firmware "$tmp/firmware.ppm" && [[ $(colours "$tmp/firmware.ppm") -gt 1 ]]
+}
+
+uuid=$(vgpu_create 1_8)
+guest-start --no-wait --uefi --display firmware "$uuid"
+wait_for 120 "something on the screen" drawn
+mv "$tmp/firmware.ppm" "$tmp/first.ppm"
+note "the firmware's screen is $(screen_size "$tmp/first.ppm") with $(colours "$tmp/first.ppm") colours"
+assert_match "its size" "$(screen_size "$tmp/first.ppm")" '^[0-9]{3,4}x[0-9]{3,4}$'
+screendump firmware "$OCTAVO_OUT/firmware.png"
+# and hands over to the system's own driver
+assert_ok guest-exec -w 150 firmware -- test -e /dev/dri/card0
+assert_ok guest-stop firmware
+assert_ok vgpu_remove "$uuid"
