@@ -10,3 +10,4 @@ dist_doc_DATA += \
 	docs/architecture.md \
 	docs/install.md \
 	docs/operations.md
+include libvirt-xml/local.mk

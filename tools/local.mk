@@ -25,3 +25,17 @@ octavoctl_SOURCES = \
 octavoctl_CPPFLAGS = $(tools_cppflags)
 octavoctl_CFLAGS = $(tools_cflags)
 octavoctl_LDADD = liboctavo-tools.la $(GLIB_LIBS) $(JSON_LIBS)
+
+bashcompletiondir = $(datadir)/bash-completion/completions
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = tools/completion/_octavoctl
+EXTRA_DIST += tools/completion/octavoctl.bash
+# bash looks for a file of the command's own name
+install-data-hook: install-bash-completion
+install-bash-completion:
+	$(MKDIR_P) $(DESTDIR)$(bashcompletiondir)
+	$(INSTALL_DATA) $(srcdir)/tools/completion/octavoctl.bash $(DESTDIR)$(bashcompletiondir)/octavoctl
+uninstall-hook: uninstall-bash-completion
+uninstall-bash-completion:
+	rm -f $(DESTDIR)$(bashcompletiondir)/octavoctl
+.PHONY: install-bash-completion uninstall-bash-completion
