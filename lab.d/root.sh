@@ -25,10 +25,10 @@ root_ensure() {
 		need_tools mmdebstrap:mmdebstrap mkfs.ext4:e2fsprogs \
 			/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
 		# What an interrupted build left; whoever holds the lock may clear it.
-		rm -rf --one-file-system "$cache/$kind-"*.tmp
+		rm -rf --one-file-system "$cache/$kind-"????????????????.tmp
 		cache_prune "$kind"
 		log=$cache/logs/root-$kind.log
-		say "building the Debian $suite $kind root (once; log: $log)"
+		say "building the Debian $kind root (once; log: $log)"
 		bash "$tree/lab.d/root-build" "$kind" "$root.tmp" "$tree" "$cache" >"$log" 2>&1 </dev/null || {
 			tail -n 20 "$log" >&2
 			rm -rf --one-file-system "$root.tmp"
