@@ -75,11 +75,11 @@ static unsigned int capsets_parse(const char *text)
 	while (*text) {
 		size_t length = strcspn(text, ",");
 
-		if (length == 5 && !strncmp(text, "venus", length))
+		if (length == 5 && strncmp(text, "venus", length) == 0)
 			capsets |= RENDERER_VENUS;
-		else if ((length == 5 || length == 6) && !strncmp(text, "virgl2", length))
+		else if ((length == 5 || length == 6) && strncmp(text, "virgl2", length) == 0)
 			capsets |= RENDERER_VIRGL;
-		else if (length != 4 || strncmp(text, "none", length)) {
+		else if (length != 4 || strncmp(text, "none", length) != 0) {
 			fprintf(stderr, "octavo-vgpu: --capsets wants virgl, virgl2, venus or none, "
 				"not '%s'\n", text);
 			exit(2);

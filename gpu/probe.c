@@ -29,7 +29,7 @@ bool probe_render_node(const char *pci, char path[64])
 	snprintf(folder, sizeof(folder), "/sys/bus/pci/devices/%s/drm", pci);
 	dir = opendir(folder);
 	while (dir && !found && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, "renderD", 7) || strlen(entry->d_name) > 40)
+		if (strncmp(entry->d_name, "renderD", 7) != 0 || strlen(entry->d_name) > 40)
 			continue;
 		snprintf(path, 64, "/dev/dri/%.40s", entry->d_name);
 		found = true;

@@ -411,7 +411,7 @@ static bool renderer_has_job(struct renderer *renderer)
 
 static void renderer_next(struct renderer *renderer)
 {
-	struct renderer_job *job;
+	struct renderer_job *job = NULL;
 	bool notify = false, refresh, cursor;
 	uint32_t resource_id, hot_x, hot_y;
 

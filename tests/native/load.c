@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A Vulkan compute client with exact results. It does pieces of work of a given number of steps,
+ * keeps `depth` of them queued (1: waits for each), and counts those that have finished.
+ *
+ *	load calibrate [MS]		print how many steps take MS (1) ms here
+ *	load STEPS DEPTH TALLY [PAUSE]	TALLY: file of a struct load_tally; PAUSE: us between pieces
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/native/load.h"
+#include "tests/native/vulkan.h"
+
+#define DEPTH_MAX 128
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static VkFence fence_new(struct vulkan *vulkan)
+{
+	const VkFenceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
+	VkFence fence;
+
+	VK_OK(vkCreateFence(vulkan->device, &info, NULL, &fence));
+	return fence;
+}
+
+static void submit(struct vulkan *vulkan, const VkCommandBuffer *commands, VkFence fence)
+{
+	const VkSubmitInfo info = {
+		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+		.commandBufferCount = 1,
+		.pCommandBuffers = commands,
+	};
+
+	VK_OK(vkQueueSubmit(vulkan->queue, 1, &info, fence));
+}
+
+static void finish(struct vulkan *vulkan, VkFence fence)
+{
+	VK_OK(vkWaitForFences(vulkan->device, 1, &fence, VK_TRUE, UINT64_MAX));
+	VK_OK(vkResetFences(vulkan->device, 1, &fence));
+}
+
+/* The least of some runs: others on the machine can only add. */
+static uint64_t time_steps(struct vulkan *vulkan, struct chain *chain, uint32_t steps)
+{
+	VkCommandBuffer commands = chain_record(vulkan, chain, steps);
+	VkFence fence = fence_new(vulkan);
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 9; i++) {
+		uint64_t begin = now_ns(), took;
+
+		submit(vulkan, &commands, fence);
+		finish(vulkan, fence);
+		took = now_ns() - begin;
+		least = took < least ? took : least;
+	}
+	vkDestroyFence(vulkan->device, fence, NULL);
+	return least;
+}
+
+static int calibrate(struct vulkan *vulkan, struct chain *chain, double ms)
+{
+	uint64_t small = time_steps(vulkan, chain, 1000000), large;
+
+	large = time_steps(vulkan, chain, 5000000);
+	if (large <= small)
+		return 1;
+	printf("%.0f\n", ms * 1e6 * 4000000.0 / (double)(large - small));
+	return 0;
+}
+
+static struct load_tally *tally_open(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct load_tally *tally =
+		fd < 0 ? MAP_FAILED :
+			 mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (tally == MAP_FAILED) {
+		fprintf(stderr, "cannot map '%s': %s\n", path, strerror(errno));
+		exit(2);
+	}
+	close(fd);
+	return tally;
+}
+
+static int run(struct vulkan *vulkan, struct chain *chain, uint32_t steps, uint32_t depth,
+	       struct load_tally *tally, unsigned int pause_us)
+{
+	VkCommandBuffer commands = chain_record(vulkan, chain, steps);
+	VkFence fences[DEPTH_MAX];
+	uint64_t begun[DEPTH_MAX], submitted = 0, done = 0;
+
+	for (uint32_t i = 0; i < depth; i++)
+		fences[i] = fence_new(vulkan);
+	tally->ready = 1;
+	while (!tally->go)
+		usleep(200);
+	tally->began_ns = now_ns();
+	while (!tally->stop || done < submitted) {
+		bool wanted = tally->go && !tally->stop;
+
+		if (!wanted && done == submitted) {
+			usleep(200);
+			continue;
+		}
+		if (wanted && submitted - done < depth) {
+			begun[submitted % depth] = now_ns();
+			submit(vulkan, &commands, fences[submitted % depth]);
+			submitted++;
+			if (submitted - done < depth)
+				continue;
+		}
+		finish(vulkan, fences[done % depth]);
+		tally->latency_us[tally->n_latencies % LOAD_LATENCIES] =
+			(uint32_t)((now_ns() - begun[done % depth]) / 1000);
+		tally->n_latencies++;
+		done++;
+		tally->done = done;
+		if (pause_us)
+			usleep(pause_us);
+	}
+	for (uint32_t i = 0; i < depth; i++)
+		vkDestroyFence(vulkan->device, fences[i], NULL);
+	if (chain->words[1] != (uint32_t)done ||
+	    chain->words[0] != chain_expect(1, done * steps)) {
+		tally->failed = 1;
+		fprintf(stderr, "after %llu pieces of %u steps: expected %u and %u, found %u and %u\n",
+			(unsigned long long)done, steps, (uint32_t)done,
+			chain_expect(1, done * steps), chain->words[1], chain->words[0]);
+		return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct vulkan vulkan;
+	struct chain chain;
+	int rc;
+
+	if (argc < 2) {
+		fprintf(stderr, "want: calibrate [MS], or STEPS DEPTH TALLY [PAUSE]\n");
+		return 2;
+	}
+	vulkan_init(&vulkan, VK_API_VERSION_1_1);
+	chain_init(&vulkan, &chain);
+	if (strcmp(argv[1], "calibrate") == 0) {
+		rc = calibrate(&vulkan, &chain, argc > 2 ? atof(argv[2]) : 1.0);
+	} else if (argc < 4 || atoi(argv[2]) < 1 || atoi(argv[2]) > DEPTH_MAX) {
+		fprintf(stderr, "want a depth of 1 to %d and a tally\n", DEPTH_MAX);
+		return 2;
+	} else {
+		rc = run(&vulkan, &chain, (uint32_t)strtoul(argv[1], NULL, 10),
+			 (uint32_t)atoi(argv[2]), tally_open(argv[3]),
+			 argc > 4 ? (unsigned int)atoi(argv[4]) : 0);
+	}
+	chain_finish(&vulkan, &chain);
+	vulkan_finish(&vulkan);
+	return rc;
+}
