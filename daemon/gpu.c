@@ -101,12 +101,11 @@ void gpu_set_device(struct gpu *gpu, const struct device *device)
 	}
 }
 
-char *gpu_probe_key(const struct gpu *gpu, const char *worker)
+char *gpu_probe_key(const struct gpu *gpu)
 {
-	if (!gpu->present || !gpu->conf.enable || gpu->conf.renderer == CONF_RENDERER_2D)
+	if (!gpu->driver || !gpu->conf.enable || gpu->conf.renderer == CONF_RENDERER_2D)
 		return NULL;
-	return g_strdup_printf("%s %s %s %s", worker, conf_renderer_name(gpu->conf.renderer),
-			       gpu->driver ? gpu->driver : "-",
+	return g_strdup_printf("%s %s %s", conf_renderer_name(gpu->conf.renderer), gpu->driver,
 			       gpu->conf.vulkan_device ? gpu->conf.vulkan_device : "-");
 }
 

@@ -60,8 +60,8 @@ void gpu_reconcile(struct gpu *gpu, struct control *control);
 /* Takes over what the module says; @parent NULL: it knows no such parent. */
 void gpu_set_parent(struct gpu *gpu, const struct octavo_parent *parent);
 
-/* What a probe's result depends on; the caller's. NULL: nothing to probe (2d, absent, disabled). */
-char *gpu_probe_key(const struct gpu *gpu, const char *worker);
+/* What a probe's result depends on; the caller's. NULL: nothing to probe (2d, no driver, disabled). */
+char *gpu_probe_key(const struct gpu *gpu);
 /* Takes over the result for @key; @facts becomes the gpu's own, NULL: the probe failed. */
 void gpu_set_facts(struct gpu *gpu, const char *key, struct probe_facts *facts);
 

@@ -201,6 +201,7 @@ static void manager_collect_gpus(struct manager *manager, const GPtrArray *devic
 }
 
 static void manager_probe_next(struct manager *manager);
+static void manager_refresh_parents(struct manager *manager);
 
 static void manager_probe_done(struct probe_facts *facts, const GError *error, void *data)
 {
@@ -215,6 +216,7 @@ static void manager_probe_done(struct probe_facts *facts, const GError *error, v
 		g_warning("GPU %s: probe: %s", gpu->address_text, error->message);
 	if (gpu) {
 		gpu_set_facts(gpu, manager->probe_key, facts);
+		probe_cache_write(PROBE_CACHE, gpu->address_text, manager->probe_key, facts);
 		gpu_reconcile(gpu, manager->control);
 	} else {
 		probe_facts_free(facts);
@@ -228,9 +230,9 @@ static void manager_probe_done(struct probe_facts *facts, const GError *error, v
 }
 
 /* The key of a probe that @gpu still needs; the caller's. */
-static char *manager_wanted_probe(const struct manager *manager, const struct gpu *gpu)
+static char *manager_wanted_probe(const struct gpu *gpu)
 {
-	char *key = gpu_probe_key(gpu, manager->conf->worker);
+	char *key = gpu_probe_key(gpu);
 
 	if (key && g_strcmp0(key, gpu->probed) == 0)
 		g_clear_pointer(&key, g_free);
@@ -241,11 +243,19 @@ static void manager_probe_next(struct manager *manager)
 {
 	for (unsigned int i = 0; i < manager->gpus->len && !manager->probe; i++) {
 		struct gpu *gpu = g_ptr_array_index(manager->gpus, i);
-		g_autofree char *key = manager_wanted_probe(manager, gpu);
+		g_autofree char *key = manager_wanted_probe(gpu);
 		g_autoptr(GError) error = NULL;
+
+		struct probe_facts *known;
 
 		if (!key)
 			continue;
+		known = probe_cache_read(PROBE_CACHE, gpu->address_text, key);
+		if (known) {
+			gpu_set_facts(gpu, key, known);
+			gpu_reconcile(gpu, manager->control);
+			continue;
+		}
 		manager->probe = probe_start(manager->conf->worker, gpu->address_text,
 					     conf_renderer_name(gpu->conf.renderer),
 					     gpu->conf.vulkan_device, manager_probe_done, manager,
@@ -286,6 +296,8 @@ static void manager_rescan(struct manager *manager)
 			g_ptr_array_remove_index(manager->gpus, i);
 	}
 	manager_probe_next(manager);
+	if (manager->control)
+		manager_refresh_parents(manager);
 	manager_refresh(manager);
 	manager_changed(manager);
 }
@@ -352,6 +364,16 @@ static void manager_poll_as_needed(struct manager *manager)
 	}
 }
 
+/* Its worker, if any, is let go and reaped. */
+static void manager_drop_vgpu(struct manager *manager, unsigned int index)
+{
+	struct vgpu *vgpu = g_ptr_array_index(manager->vgpus, index);
+
+	vgpu_closed(vgpu, vgpu->session);
+	manager_event(manager, MANAGER_EVENT_REMOVED, vgpu, "%s removed", vgpu->type);
+	g_ptr_array_remove_index(manager->vgpus, index);
+}
+
 static bool manager_refresh_vgpus(struct manager *manager)
 {
 	g_autoptr(GArray) list = control_vgpus(manager->control);
@@ -375,7 +397,7 @@ static bool manager_refresh_vgpus(struct manager *manager)
 	for (unsigned int i = manager->vgpus->len; i-- > 0;) {
 		if (((struct vgpu *)g_ptr_array_index(manager->vgpus, i))->listed)
 			continue;
-		g_ptr_array_remove_index(manager->vgpus, i);
+		manager_drop_vgpu(manager, i);
 		changed = true;
 	}
 	return changed;
@@ -524,7 +546,7 @@ void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
 
 bool manager_is_probing(struct manager *manager, const struct vgpu *vgpu)
 {
-	g_autofree char *key = manager_wanted_probe(manager, manager_gpu_of(manager, vgpu));
+	g_autofree char *key = manager_wanted_probe(manager_gpu_of(manager, vgpu));
 
 	return key && manager->probe;
 }
@@ -572,7 +594,8 @@ struct control *manager_control(struct manager *manager)
 static void manager_detach(struct manager *manager)
 {
 	g_clear_pointer(&manager->control, control_close);
-	g_ptr_array_set_size(manager->vgpus, 0);
+	for (unsigned int i = manager->vgpus->len; i-- > 0;)
+		manager_drop_vgpu(manager, i);
 	manager_poll_as_needed(manager);
 	manager_event(manager, MANAGER_EVENT_MODULE, NULL, "octavo.ko is gone");
 	manager_rescan_soon(manager);
@@ -590,12 +613,6 @@ static void manager_control_event(const struct octavo_control_event *event, void
 	if (event->type == OCTAVO_CONTROL_PARENT || event->lost)
 		manager_rescan_soon(manager);
 
-	/* A vGPU that is removed is in the list no more: tell before looking */
-	if (event->type == OCTAVO_CONTROL_REMOVED) {
-		vgpu = manager_vgpu_by_id(manager, event->uuid);
-		if (vgpu)
-			manager_event(manager, MANAGER_EVENT_REMOVED, vgpu, "%s removed", vgpu->type);
-	}
 	manager_refresh(manager);
 	vgpu = manager_vgpu_by_id(manager, event->uuid);
 	if (!vgpu)

@@ -3,6 +3,7 @@
 
 #include <gio/gio.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #define PROBE_SECONDS 120u	/* a driver that has not answered by then never will */
@@ -68,6 +69,59 @@ void probe_facts_free(struct probe_facts *facts)
 	g_free(facts->vulkan_name);
 	g_free(facts->vulkan_ids);
 	g_free(facts);
+}
+
+/* The facts with a text, by their names in the cache. */
+static const struct {
+	const char *name;
+	size_t offset;
+} probe_fields[] = {
+	{ "capsets", offsetof(struct probe_facts, capsets) },
+	{ "render-node", offsetof(struct probe_facts, render_node) },
+	{ "vulkan-device", offsetof(struct probe_facts, vulkan_device) },
+	{ "vulkan-name", offsetof(struct probe_facts, vulkan_name) },
+	{ "vulkan-ids", offsetof(struct probe_facts, vulkan_ids) },
+};
+
+struct probe_facts *probe_cache_read(const char *path, const char *gpu, const char *key)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autofree char *known = NULL;
+	struct probe_facts *facts;
+
+	if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
+		return NULL;
+	known = g_key_file_get_string(file, gpu, "key", NULL);
+	if (g_strcmp0(known, key) != 0 || !g_key_file_has_key(file, gpu, "capsets", NULL))
+		return NULL;
+	facts = g_new0(struct probe_facts, 1);
+	for (unsigned int i = 0; i < G_N_ELEMENTS(probe_fields); i++)
+		*(char **)((char *)facts + probe_fields[i].offset) =
+			g_key_file_get_string(file, gpu, probe_fields[i].name, NULL);
+	facts->vram_bytes = g_key_file_get_uint64(file, gpu, "vram-bytes", NULL);
+	return facts;
+}
+
+void probe_cache_write(const char *path, const char *gpu, const char *key,
+		       const struct probe_facts *facts)
+{
+	g_autoptr(GKeyFile) file = g_key_file_new();
+	g_autoptr(GError) error = NULL;
+
+	g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL);
+	g_key_file_remove_group(file, gpu, NULL);
+	if (facts) {
+		g_key_file_set_string(file, gpu, "key", key);
+		for (unsigned int i = 0; i < G_N_ELEMENTS(probe_fields); i++) {
+			const char *text = *(char *const *)((const char *)facts + probe_fields[i].offset);
+
+			if (text)
+				g_key_file_set_string(file, gpu, probe_fields[i].name, text);
+		}
+		g_key_file_set_uint64(file, gpu, "vram-bytes", facts->vram_bytes);
+	}
+	if (!g_key_file_save_to_file(file, path, &error))
+		g_debug("%s", error->message);
 }
 
 static void probe_done(GObject *source, GAsyncResult *result, void *data)

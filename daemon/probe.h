@@ -27,6 +27,16 @@ void probe_facts_free(struct probe_facts *facts);
 /* @facts: the receiver's, or NULL with an error. Called from the main loop. */
 typedef void (*probe_done_fn)(struct probe_facts *facts, const GError *error, void *data);
 
+/*
+ * Facts are kept for as long as the host is up, so that a restarted octavod serves at once: a key
+ * file, one group a GPU. Reading gives NULL if there is nothing for @key; errors are no matter.
+ */
+#define PROBE_CACHE "/run/octavo/probe"
+struct probe_facts *probe_cache_read(const char *path, const char *gpu, const char *key);
+/* @facts NULL: forget what is there. */
+void probe_cache_write(const char *path, const char *gpu, const char *key,
+		       const struct probe_facts *facts);
+
 struct probe;
 
 /* Runs @program --probe. @vulkan_device may be NULL. */

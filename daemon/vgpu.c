@@ -93,14 +93,18 @@ static void vgpu_worker_ended(struct worker *worker, const char *how, void *data
 	manager_changed(vgpu->manager);
 }
 
-static void vgpu_refuse(struct vgpu *vgpu, const char *reason)
+/* False if no open waits any more. */
+static bool vgpu_refuse(struct vgpu *vgpu, const char *reason)
 {
 	struct control *control = manager_control(vgpu->manager);
 	g_autoptr(GError) error = NULL;
 
-	if (!control_session_refuse(control, vgpu->info.uuid, vgpu->session, reason, &error))
+	if (!control_session_refuse(control, vgpu->info.uuid, vgpu->session, reason, &error)) {
 		g_debug("vGPU %s: %s", vgpu->uuid, error->message);
+		return false;
+	}
 	manager_event(vgpu->manager, MANAGER_EVENT_REFUSED, vgpu, "open refused: %s", reason);
+	return true;
 }
 
 /* A gate that cannot be had costs order, not the VM. */
@@ -196,10 +200,9 @@ void vgpu_worker_gone(struct vgpu *vgpu, uint64_t session)
 	}
 	lived_us = g_get_monotonic_time() - vgpu->started_us;
 	pause_ms = backoff_next(&vgpu->backoff, lived_us);
-	if (!vgpu->served && vgpu->backoff.failures >= VGPU_TRIES) {
-		vgpu_refuse(vgpu, "its worker ends at once, see journalctl -u octavod");
+	if (!vgpu->served && vgpu->backoff.failures >= VGPU_TRIES &&
+	    vgpu_refuse(vgpu, "its worker ends at once, see journalctl -u octavod"))
 		return;
-	}
 	vgpu->restarts++;
 	manager_event(vgpu->manager, MANAGER_EVENT_WORKER_LOST, vgpu,
 		      "worker lost after %" G_GINT64_FORMAT " ms; a replacement starts in %u ms and serves from the guest's next reset",

@@ -29,6 +29,30 @@ static void lines(void)
 	CU_ASSERT_PTR_NULL(probe_parse("capsetsvirgl\n"));
 }
 
+static void cache(void)
+{
+	char *root = folder_new();
+	g_autofree char *path = g_build_filename(root, "probe", NULL);
+	struct probe_facts *facts = probe_parse("capsets virgl\nvulkan-device 0123 A = \"B\"\nvram-bytes 7\n");
+	struct probe_facts *back;
+
+	CU_ASSERT_PTR_NULL(probe_cache_read(path, "0000:01:00.0", "auto x"));
+	probe_cache_write(path, "0000:01:00.0", "auto x", facts);
+	probe_cache_write(path, "0000:02:00.0", "auto x", facts);
+	back = probe_cache_read(path, "0000:01:00.0", "auto x");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(back);
+	CU_ASSERT_STRING_EQUAL(back->capsets, "virgl");
+	CU_ASSERT_STRING_EQUAL(back->vulkan_name, "A = \"B\"");
+	CU_ASSERT_PTR_NULL(back->render_node);
+	CU_ASSERT_EQUAL(back->vram_bytes, 7);
+	CU_ASSERT_PTR_NULL(probe_cache_read(path, "0000:01:00.0", "venus x"));
+	probe_cache_write(path, "0000:01:00.0", "auto x", NULL);
+	CU_ASSERT_PTR_NULL(probe_cache_read(path, "0000:01:00.0", "auto x"));
+	probe_facts_free(back);
+	probe_facts_free(facts);
+	folder_free(root);
+}
+
 struct watch {
 	GMainLoop *loop;
 	struct probe_facts *facts;
@@ -111,5 +135,6 @@ static void share(void)
 SUITE_RUN("probe",
 	  { "what the worker program prints is understood, and what it adds later skipped", lines },
 	  { "the program is asked with the GPU's configuration; a failure has no facts", program },
+	  { "facts are remembered for the same question only", cache },
 	  { "a probe can be given up while it runs", freed_while_it_runs },
 	  { "an open gets its share of time and memory, and gives it back", share })
