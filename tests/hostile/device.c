@@ -282,15 +282,14 @@ void test_registers(void)
 static int set_irqs(struct vm *vm, uint32_t argsz, uint32_t flags, uint32_t index, uint32_t start,
 		    uint32_t count, int32_t fd)
 {
-	struct {
-		struct vfio_irq_set set;
-		int32_t fd[4];
-	} irqs = {
-		.set = { .argsz = argsz, .flags = flags, .index = index, .start = start, .count = count },
-		.fd = { fd, fd, fd, fd },
-	};
+	const int32_t fds[4] = { fd, fd, fd, fd };
+	/* the structure and, behind it, room for the descriptors */
+	struct vfio_irq_set set[2] = { {
+		.argsz = argsz, .flags = flags, .index = index, .start = start, .count = count,
+	} };
 
-	return ioctl(vm->device, VFIO_DEVICE_SET_IRQS, &irqs);
+	memcpy(&set[1], fds, sizeof(fds));
+	return ioctl(vm->device, VFIO_DEVICE_SET_IRQS, set);
 }
 
 void test_interrupts(void)

@@ -20,7 +20,8 @@ void *volatile nowhere;
 static unsigned int passed, failed;
 static const char *group_name = "";
 
-static void verdict(bool ok, const char *detail, const char *format, va_list args)
+static void __attribute__((format(printf, 3, 0)))
+verdict(bool ok, const char *detail, const char *format, va_list args)
 {
 	printf("%s %s: ", ok ? "ok  " : "FAIL", group_name);
 	vprintf(format, args);

@@ -85,7 +85,7 @@ struct worker {
 	volatile uint8_t *guest;	/* guest-memory window from IOVA 0, WINDOW_BYTES */
 	volatile struct octavo_status *status;
 };
-#define WINDOW_BYTES	(8ull << 30)
+#define WINDOW_BYTES	(32ull << 30)
 
 #define FEATURES	((1ull << 32) | (1ull << 28) | (1ull << 29) | 3ull)
 

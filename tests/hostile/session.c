@@ -262,8 +262,8 @@ void test_session(void)
 	check(poll(&p, 1, 0) == 1 && (p.revents & POLLHUP), "and POLLHUP");
 	check_errno(ioctl(stage.worker.fd, OCTAVO_SESSION_INFO, &stage.worker.info), ENODEV,
 		    "the session is over");
-	check(stage.worker.guest[0] == 0, "guest memory shows scratch");
-	check(stage.worker.status->guest_errors > 0, "and counts it");
+	check(stage.worker.guest[0] == 0 && stage.worker.status->guest_errors > 0,
+	      "guest memory shows scratch, and counts it");
 	worker_close(&stage.worker);
 	check(!vgpu_info(uuid, &info) && info.state == OCTAVO_VGPU_IDLE && !info.session, "idle");
 	check_errno(vgpu_remove(uuid), 0, "the vGPU goes");

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <linux/udmabuf.h>
 
 #define BAR2	VFIO_PCI_BAR2_REGION_INDEX
 #define PAGE	4096ull
@@ -166,6 +167,99 @@ static void test_huge(struct stage *stage, volatile uint8_t *bar)
 	check(bar[PAGE] == 0, "scratch again");
 }
 
+/* Memory of a device, as lavapipe and drivers have it: a dma-buf. */
+static uint8_t *dmabuf_map(size_t bytes)
+{
+	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = bytes };
+	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), fd;
+	uint8_t *at;
+
+	if (device < 0)
+		return NULL;
+	create.memfd = (uint32_t)memfd_create("blob", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	if (ftruncate((int)create.memfd, (off_t)bytes) ||
+	    fcntl((int)create.memfd, F_ADD_SEALS, F_SEAL_SHRINK))
+		give_up("no sealed memfd");
+	fd = ioctl(device, UDMABUF_CREATE, &create);
+	if (fd < 0)
+		give_up("no udmabuf");
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		give_up("the udmabuf cannot be mapped");
+	close(fd);
+	close((int)create.memfd);
+	close(device);
+	return at;
+}
+
+struct remap {
+	struct worker *worker;
+	uint8_t *blob;
+};
+
+/* Waits for WINDOW_LOST and captures the memory again, as a worker does. */
+static void *remap_thread(void *data)
+{
+	struct remap *remap = data;
+	struct octavo_event event;
+
+	if (!worker_event_of(remap->worker, OCTAVO_EVENT_WINDOW_LOST, &event, 2000) ||
+	    event.start != HUGE || event.length != HUGE)
+		return (void *)1;
+	return (void *)(intptr_t)window(remap->worker, OCTAVO_WINDOW_MAP, HUGE, HUGE, remap->blob);
+}
+
+static void test_dmabuf(struct stage *stage, volatile uint8_t *bar)
+{
+	struct worker *worker = &stage->worker;
+	struct octavo_window combined = { .generation = worker->generation, .length = HUGE,
+					  .caching = OCTAVO_WRITE_COMBINED };
+	struct octavo_event event;
+	struct remap remap = { .worker = worker };
+	pthread_t thread;
+	void *result;
+	uint8_t *blob;
+
+	blob = dmabuf_map(HUGE);
+	if (!blob) {
+		check(true, "SKIPPED: no /dev/udmabuf");
+		return;
+	}
+	combined.addr = (uintptr_t)blob;
+	check_errno(ioctl(worker->fd, OCTAVO_WINDOW_MAP, &combined), EINVAL,
+		    "a dma-buf that is cached, as write-combined");
+	check_errno(window(worker, OCTAVO_WINDOW_MAP, HUGE, HUGE, blob), 0, "a dma-buf, untouched");
+	blob[3 * PAGE] = 0x33;
+	check(bar[HUGE + 3 * PAGE] == 0x33, "the guest reads it");
+	bar[HUGE + 4 * PAGE] = 0x44;
+	check(blob[4 * PAGE] == 0x44, "and writes it");
+	check_errno(window(worker, OCTAVO_WINDOW_MAP, HUGE - PAGE, 2 * PAGE, blob), EEXIST, "overlapping");
+	check_errno(window(worker, OCTAVO_WINDOW_MAP, 0, HUGE + PAGE, blob), EFAULT,
+		    "a dma-buf and what follows it");
+
+	/* it moves (its mapping changes), and the worker captures it again */
+	while (worker_event(worker, &event, 0))
+		;
+	remap.blob = blob;
+	pthread_create(&thread, NULL, remap_thread, &remap);
+	madvise(blob, HUGE, MADV_DONTNEED);
+	check(bar[HUGE + 3 * PAGE] == 0x33, "an access waits until the worker has captured it again");
+	pthread_join(thread, &result);
+	check(!result, "which it was asked for");
+
+	/* it goes for good */
+	munmap(blob, HUGE);
+	check(bar[HUGE + 3 * PAGE] == 0, "memory that does not come back becomes scratch");
+	check(worker_event_of(worker, OCTAVO_EVENT_WINDOW_LOST, &event, 1000) && event.start == HUGE &&
+	      event.length == HUGE, "WINDOW_LOST tells the range");
+	check_errno(window(worker, OCTAVO_WINDOW_UNMAP, HUGE, HUGE, NULL), 0, "it is unmapped as ever");
+
+	/* still mapped when all ends */
+	blob = dmabuf_map(HUGE);
+	check_errno(window(worker, OCTAVO_WINDOW_MAP, HUGE, HUGE, blob), 0, "another, left behind");
+	bar[HUGE] = 1;
+}
+
 void test_window(void)
 {
 	struct stage stage;
@@ -193,6 +287,7 @@ void test_window(void)
 	test_mappings(&stage, blob, bar);
 	test_bar_pins(&stage, blob, bar);
 	test_huge(&stage, bar);
+	test_dmabuf(&stage, bar);
 	munmap((void *)bar, size);
 	munmap(blob, BLOB);
 	stage_end(&stage);
