@@ -4,7 +4,7 @@
 # Everything that the image depends on beside its root.
 image_path() {
 	local key
-	key=$(cat "$tree"/lab.d/{image-inside,init.c,labexec.c,vmlinux-extract} "$tree/tests/guest/init" | sha256sum | cut -c1-8)
+	key=$(cat "$tree"/lab.d/{image-inside,modules-unpack,init.c,labexec.c,vmlinux-extract} "$tree/tests/guest/init" | sha256sum | cut -c1-8)
 	echo "$(root_path "$1").$key"
 }
 
