@@ -214,14 +214,18 @@ const struct vm_operations_struct console_vm_ops = {
 	.fault = console_fault,
 };
 
-/* The caller has checked offset and length. */
-int console_mmap(struct octavo_vgpu_device *vgpu, struct vm_area_struct *vma)
+/*
+ * For a worker, or (@session NULL) the VM's owner; the caller has checked offset and length. Runs
+ * under mmap_lock, which is below vgpu->lock: hence console.lock alone.
+ */
+int console_mmap(struct octavo_vgpu_device *vgpu, struct octavo_session *session,
+		 struct vm_area_struct *vma)
 {
 	struct octavo_console_state *c = &vgpu->console;
 	int ret;
 
 	mutex_lock(&c->lock);
-	ret = console_buffer(c);
+	ret = session && c->epoch.session != session ? -ENODEV : console_buffer(c);
 	if (!ret) {
 		kref_get(&c->buffer->ref);
 		vma->vm_private_data = c->buffer;

@@ -230,7 +230,7 @@ static int device_mmap(struct vfio_device *vdev, struct vm_area_struct *vma)
 	if (offset >= region_bytes(vgpu, index) || length > region_bytes(vgpu, index) - offset)
 		return -EINVAL;
 	if (index == OCTAVO_REGION_CONSOLE)
-		return console_mmap(vgpu, vma);
+		return console_mmap(vgpu, NULL, vma);
 	return window_mmap(vgpu, vma);
 }
 

@@ -262,7 +262,8 @@ struct octavo_session_open {
 
 /*
  * Refuses an opening that is waiting for its worker, with a reason in the kernel's log line: the
- * VFIO open fails at once instead of after its time limit.
+ * VFIO open fails at once with ECONNREFUSED instead of after its time limit. ENOENT: no such vGPU;
+ * ESTALE: no such opening waits; EINVAL: an empty or unprintable reason.
  */
 struct octavo_session_refuse {
 	__u8 uuid[16];
@@ -429,10 +430,13 @@ enum {
  *
  * The page frames are captured in this call; the caller's mapping may go afterwards where it was
  * shared memory (its pages are pinned), and must stay where it was device memory (the range is given
- * up when the mapping changes, OCTAVO_EVENT_WINDOW_LOST tells).
+ * up when the mapping changes in any way, OCTAVO_EVENT_WINDOW_LOST tells). Mapping over lost ranges
+ * replaces them; until then the guest's accesses to one wait, 500 ms at most, and then see scratch.
+ * One call maps one kind of memory.
  * Errors: EEXIST overlaps a mapped range; ERANGE outside the window; EFAULT the caller has no such
  * writable memory; EPERM the memory is neither shared memory nor a device's (private memory, or a
- * mapping of a vGPU: no window leads into another).
+ * mapping of a vGPU: no window leads into another); EINVAL also when @caching is not that of a
+ * device's memory; E2BIG more than 65536 ranges; ENOMEM.
  */
 struct octavo_window {
 	__u32 generation;
@@ -456,7 +460,10 @@ struct octavo_window {
  * guest-memory window: one mapping of the whole range is the intended use and costs nothing until
  * touched. A page is pinned by its first access. An IOVA that the guest does not have, or a write to
  * a read-only one, shows a scratch page and counts in octavo_status.guest_errors; nothing raises
- * SIGBUS. Pins are evicted when there are too many (module parameter guest_pin_pages).
+ * SIGBUS. Scratch stays where it was shown, and later accesses to it are not counted, until
+ * OCTAVO_GUEST_PIN or OCTAVO_GUEST_DROP touch the page: what must be right is pinned first.
+ * Pins are evicted when there are too many (module parameter guest_pin_pages). The kernel cannot
+ * pin this mapping (io_uring's fixed buffers, O_DIRECT: EFAULT), but copies from and to it.
  */
 #define OCTAVO_GUEST_BYTES	(1ULL << 46)
 
@@ -495,7 +502,8 @@ struct octavo_guest_range {
 /**
  * struct octavo_status - the read-only page at OCTAVO_MMAP_STATUS
  * @generation:	now; compare before acting on something read earlier
- * @guest_errors: window accesses that met scratch, this open; compare before and after a copy
+ * @guest_errors: pages of the guest-memory window at which this session's accesses met scratch;
+ *		it grew during a copy: the copy is wrong
  */
 struct octavo_status {
 	__u32 generation;

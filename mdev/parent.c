@@ -255,7 +255,7 @@ static void registration_end(struct octavo_gpu *gpu, struct pci_dev *pdev)
 	mutex_lock(&parents_lock);
 	list_add_tail(&reg->node, &graveyard);
 	mutex_unlock(&parents_lock);
-	mod_delayed_work(system_wq, &graveyard_work, 0);
+	schedule_delayed_work(&graveyard_work, 0);
 	gpu_set_state(gpu, OCTAVO_PARENT_WAITING, 0);
 }
 

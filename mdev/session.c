@@ -302,7 +302,6 @@ static int session_mmap(struct file *file, struct vm_area_struct *vma)
 	struct octavo_session *session = file->private_data;
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 length = vma->vm_end - vma->vm_start;
-	int ret;
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
@@ -327,13 +326,7 @@ static int session_mmap(struct file *file, struct vm_area_struct *vma)
 	if (offset < OCTAVO_MMAP_CONSOLE || offset >= OCTAVO_MMAP_CONSOLE + OCTAVO_CONSOLE_BYTES ||
 	    length > OCTAVO_MMAP_CONSOLE + OCTAVO_CONSOLE_BYTES - offset)
 		return -EINVAL;
-	mutex_lock(&session->vgpu->lock);
-	if (session->open_id && session->vgpu->session == session)
-		ret = console_mmap(session->vgpu, vma);
-	else
-		ret = -ENODEV;
-	mutex_unlock(&session->vgpu->lock);
-	return ret;
+	return console_mmap(session->vgpu, session, vma);
 }
 
 static void session_free(struct octavo_session *session)

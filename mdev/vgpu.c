@@ -69,7 +69,8 @@ void vgpu_describe(struct octavo_vgpu_device *vgpu, struct octavo_vgpu *out)
 		.state = vgpu_state(vgpu),
 		.session = vgpu->open_id,
 		.opener_pid = vgpu->opener_pid,
-		.worker_pid = vgpu->session ? READ_ONCE(vgpu->session->pid) : 0,
+		.worker_pid = vgpu->open_id && vgpu->session ?
+			      READ_ONCE(vgpu->session->pid) : 0,
 		.vram_bytes = vgpu->vram_bytes,
 		.window_bytes = vgpu->window_bytes,
 		.width = vgpu->width,

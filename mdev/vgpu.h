@@ -14,7 +14,8 @@
  *						allocation; invalidations of the worker's mm take it
  *	parents_lock, console.lock, events.lock, irq.lock, control.lock: leaves
  *
- * A fault of the worker takes guest.lock by trylock only, and pins with its own mmap_lock released,
+ * mmap_lock of anybody stands below guest.lock, and so vgpu->lock: mmap and fault handlers take only
+ * window.lock, fault_lock and console.lock. A fault of the worker takes guest.lock by trylock only, and pins with its own mmap_lock released,
  * so that guest.lock may be held over pins whoever maps the window. type1 calls dma_unmap with
  * its device_list_lock held, which stands above guest.lock.
  */
@@ -183,7 +184,8 @@ struct octavo_window_state {
 	struct rb_root_cached ranges;
 	u32 count;
 	struct page *scratch;
-	wait_queue_head_t wait;		/* somebody mapped a range again */
+	u32 changes;			/* counts what can end the wait for a lost range */
+	wait_queue_head_t wait;
 };
 
 /* guest memory as the worker sees it */
@@ -378,7 +380,8 @@ void console_reset(struct octavo_vgpu_device *vgpu, u32 generation);
 void console_serve(struct octavo_vgpu_device *vgpu, struct octavo_session *session, bool live);
 int console_set(struct octavo_vgpu_device *vgpu, struct octavo_session *session,
 		const struct octavo_console *console);
-int console_mmap(struct octavo_vgpu_device *vgpu, struct vm_area_struct *vma);
+int console_mmap(struct octavo_vgpu_device *vgpu, struct octavo_session *session,
+		 struct vm_area_struct *vma);
 int console_query(struct octavo_vgpu_device *vgpu, struct vfio_device_gfx_plane_info *plane);
 int console_access(struct octavo_vgpu_device *vgpu, u64 offset, u8 *data, u32 count, bool write);
 void console_watch(struct octavo_vgpu_device *vgpu);

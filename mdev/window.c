@@ -63,6 +63,7 @@ static void window_clear(struct octavo_vgpu_device *vgpu, struct rb_root_cached 
 		range_from(node)->shown = false;
 	*ranges = w->ranges;
 	w->ranges = RB_ROOT_CACHED;
+	WRITE_ONCE(w->changes, w->changes + 1);
 	w->count = 0;
 	atomic64_set(&vgpu->counters.window_mapped, 0);
 	window_zap(vgpu, 0, (vgpu->window_bytes >> PAGE_SHIFT) - 1);
@@ -183,6 +184,7 @@ static int range_insert(struct octavo_vgpu_device *vgpu, struct window_range *ra
 	}
 	interval_tree_insert(&range->node, &w->ranges);
 	range->shown = true;
+	WRITE_ONCE(w->changes, w->changes + 1);
 	w->count++;
 	atomic64_add((s64)range->count << PAGE_SHIFT, &vgpu->counters.window_mapped);
 	/* what the guest touched as a hole */
@@ -318,24 +320,13 @@ static vm_fault_t window_fault_range(struct vm_fault *vmf, struct window_range *
 	return ret;
 }
 
-static bool window_is_lost(struct octavo_window_state *w, unsigned long page)
-{
-	struct window_range *range;
-	bool lost;
-
-	mutex_lock(&w->lock);
-	range = range_find(w, page);
-	lost = range && range->lost && !range->given_up;
-	mutex_unlock(&w->lock);
-	return lost;
-}
-
 /*
  * The memory that was here moves; the worker has been asked to capture it again. Scratch would be
  * silent corruption, so the access waits, a bounded time, with no lock held. What comes from inside
  * a pin (FAULT_FLAG_REMOTE) must not wait for anybody.
  */
-static vm_fault_t window_fault_lost(struct vm_fault *vmf, struct octavo_vgpu_device *vgpu)
+static vm_fault_t window_fault_lost(struct vm_fault *vmf, struct octavo_vgpu_device *vgpu,
+				    u32 changes)
 {
 	struct octavo_window_state *w = &vgpu->window;
 	unsigned long page = window_page(vmf->pgoff);
@@ -346,7 +337,7 @@ static vm_fault_t window_fault_lost(struct vm_fault *vmf, struct octavo_vgpu_dev
 		return VM_FAULT_RETRY;
 	file = get_file(vmf->vma->vm_file);
 	mmap_read_unlock(vmf->vma->vm_mm);
-	if (!wait_event_killable_timeout(w->wait, !window_is_lost(w, page),
+	if (!wait_event_killable_timeout(w->wait, READ_ONCE(w->changes) != changes,
 					 msecs_to_jiffies(LOST_WAIT_MS))) {
 		mutex_lock(&w->lock);
 		range = range_find(w, page);
@@ -370,6 +361,7 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 	vm_fault_t ret = VM_FAULT_NOPAGE;
 	struct window_range *range;
 	bool wait = false;
+	u32 changes = 0;
 
 	mutex_lock(&w->fault_lock);
 	/* somebody else's huge entry */
@@ -381,6 +373,7 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 		goto out;
 	}
 	mutex_lock(&w->lock);
+	changes = w->changes;
 	range = range_find(w, window_page(vmf->pgoff));
 	wait = range && range->lost && !range->given_up &&
 	       fault_flag_allow_retry_first(vmf->flags) && !(vmf->flags & FAULT_FLAG_REMOTE);
@@ -395,7 +388,7 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 	atomic64_inc(&vgpu->counters.window_faults);
 out:
 	mutex_unlock(&w->fault_lock);
-	return wait ? window_fault_lost(vmf, vgpu) : ret;
+	return wait ? window_fault_lost(vmf, vgpu, changes) : ret;
 }
 
 /* The first frame of 2 MiB that a huge mapping can show, or 0. */

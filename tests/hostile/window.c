@@ -183,8 +183,10 @@ static uint8_t *dmabuf_map(size_t bytes)
 	fd = ioctl(device, UDMABUF_CREATE, &create);
 	if (fd < 0)
 		give_up("no udmabuf");
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
+	/* something that is no memory follows it */
+	at = mmap(NULL, bytes + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED ||
+	    mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		give_up("the udmabuf cannot be mapped");
 	close(fd);
 	close((int)create.memfd);
@@ -241,8 +243,9 @@ static void test_dmabuf(struct stage *stage, volatile uint8_t *bar)
 	while (worker_event(worker, &event, 0))
 		;
 	remap.blob = blob;
+	mprotect(blob, HUGE, PROT_READ);
+	mprotect(blob, HUGE, PROT_READ | PROT_WRITE);
 	pthread_create(&thread, NULL, remap_thread, &remap);
-	madvise(blob, HUGE, MADV_DONTNEED);
 	check(bar[HUGE + 3 * PAGE] == 0x33, "an access waits until the worker has captured it again");
 	pthread_join(thread, &result);
 	check(!result, "which it was asked for");
