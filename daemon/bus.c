@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "daemon/bus.h"
 
+#include "config.h"
 #include "daemon/access.h"
 #include "daemon/mdev.h"
 #include "daemon/octavo-dbus.h"
@@ -426,7 +427,7 @@ static gboolean bus_get_slices(OctavoGpu *object, GDBusMethodInvocation *invocat
 {
 	struct bus *bus = data;
 	struct gpu *gpu = bus_gpu(bus, object, invocation);
-	g_autofree struct arbiter_slice *slices = NULL;
+	struct arbiter_slice *slices;
 	uint64_t cursor = since;
 	GVariantBuilder builder;
 	size_t count = 0;
@@ -442,6 +443,7 @@ static gboolean bus_get_slices(OctavoGpu *object, GDBusMethodInvocation *invocat
 				      slices[i].slice.begin_ns, slices[i].slice.granted_ns,
 				      slices[i].slice.used_ns, slices[i].slice.overrun_ns,
 				      slices[i].slice.waiting);
+	g_free(slices);
 	octavo_gpu_complete_get_slices(object, invocation, cursor, g_variant_builder_end(&builder));
 	return TRUE;
 }
@@ -527,7 +529,7 @@ static void bus_sync(struct bus *bus)
 	while (g_hash_table_iter_next(&iter, &path, NULL))
 		g_hash_table_add(unseen, g_strdup(path));
 
-	octavo_manager_set_version(bus->skeleton, OCTAVO_VERSION);
+	octavo_manager_set_version(bus->skeleton, PACKAGE_VERSION);
 	octavo_manager_set_module_state(bus->skeleton, manager_module_state(bus->manager));
 	octavo_manager_set_configuration(bus->skeleton, manager_conf_path(bus->manager));
 	for (unsigned int i = 0; i < gpus->len; i++)

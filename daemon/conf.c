@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/paths.h"
 #include "mdev/octavo.h"
 
 #define CONF_SLICE_US		4000u	/* default */

@@ -3,7 +3,6 @@
 daemon_cppflags = $(AM_CPPFLAGS) \
 	-DG_LOG_USE_STRUCTURED \
 	-DG_LOG_DOMAIN=\"octavod\" \
-	-DOCTAVO_VERSION=\"$(PACKAGE_VERSION)\" \
 	-DOCTAVO_CONF=\"$(sysconfdir)/octavo/octavo.conf\" \
 	-DOCTAVO_PKGLIBEXECDIR=\"$(pkglibexecdir)\"
 daemon_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS)
@@ -19,6 +18,7 @@ liboctavo_daemon_la_SOURCES = \
 	daemon/manager.c daemon/manager.h \
 	daemon/mdev.c daemon/mdev.h \
 	daemon/opener.c daemon/opener.h \
+	daemon/paths.h \
 	daemon/probe.c daemon/probe.h \
 	daemon/share.c daemon/share.h \
 	daemon/uevent.c daemon/uevent.h \

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <systemd/sd-daemon.h>
 
+#include "config.h"
 #include "daemon/bus.h"
 #include "daemon/manager.h"
+#include "daemon/paths.h"
 
 #define EXIT_CONFIGURATION	78	/* EX_CONFIG: systemd does not try again */
 #define EXIT_SECOND_INSTANCE	3	/* likewise */
@@ -149,7 +151,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (version) {
-		puts("octavod " OCTAVO_VERSION);
+		puts("octavod " PACKAGE_VERSION);
 		return EXIT_SUCCESS;
 	}
 	if (check) {

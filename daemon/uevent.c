@@ -38,7 +38,7 @@ static gboolean uevent_ready(int fd, GIOCondition condition, void *data)
 {
 	struct uevent *uevent = data;
 	struct sockaddr_nl from = { 0 };
-	char buffer[UEVENT_BYTES];
+	char buffer[UEVENT_BYTES] = "";
 	struct iovec part = { .iov_base = buffer, .iov_len = sizeof(buffer) };
 	struct msghdr message = {
 		.msg_name = &from,

@@ -58,8 +58,11 @@ static void events_signal(GDBusConnection *bus, const char *sender, const char *
 		return;
 	g_variant_get(arguments, "(x&s&s&s&s)", &time_us, &type, &uuid, &gpu, &message);
 	events_print(watch->ctl, time_us, type, uuid, gpu, message);
-	if (watch->left > 0 && --watch->left == 0)
-		g_main_loop_quit(watch->loop);
+	if (watch->left > 0) {
+		watch->left--;
+		if (!watch->left)
+			g_main_loop_quit(watch->loop);
+	}
 }
 
 static void events_vanished(GDBusConnection *bus, const char *name, void *data)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # octavoctl. What a test can have without a bus is a library.
-tools_cppflags = $(AM_CPPFLAGS) -DG_LOG_DOMAIN=\"octavoctl\" -DOCTAVO_VERSION=\"$(PACKAGE_VERSION)\"
+tools_cppflags = $(AM_CPPFLAGS) -DG_LOG_DOMAIN=\"octavoctl\"
 tools_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(JSON_CFLAGS)
 
 noinst_LTLIBRARIES += liboctavo-tools.la

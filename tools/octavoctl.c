@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config.h"
 #include "tools/client.h"
 #include "tools/examine.h"
 
@@ -157,7 +158,7 @@ int main(int argc, char **argv)
 		return CLIENT_ERROR_USAGE;
 	}
 	if (version) {
-		puts("octavoctl " OCTAVO_VERSION);
+		puts("octavoctl " PACKAGE_VERSION);
 		return 0;
 	}
 	command = argc > 1 ? octavoctl_find(argv[1]) : NULL;

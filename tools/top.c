@@ -92,6 +92,7 @@ int top_show(struct octavoctl *ctl, GError **error)
 {
 	struct top_look before = { 0 }, now = { 0 };
 	int left = ctl->count;
+	bool last = false;
 
 	if (!left && !isatty(STDOUT_FILENO))
 		left = 1;
@@ -109,7 +110,9 @@ int top_show(struct octavoctl *ctl, GError **error)
 		now.counters = NULL;
 		if (!good)
 			break;
-	} while (left == 0 || --left > 0);
+		if (left)
+			last = --left == 0;
+	} while (!last);
 	g_variant_unref(before.counters);
 	return 0;
 }

@@ -13,7 +13,7 @@ static void lines(void)
 						"vulkan-device 0123456789abcdef0123456789abcdef AMD Radeon RX\n"
 						"vulkan-ids 1002:73bf\nvram-bytes 17163091968\n");
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(facts);
+	g_assert_nonnull(facts);
 	CU_ASSERT_STRING_EQUAL(facts->capsets, "virgl,virgl2,venus");
 	CU_ASSERT_STRING_EQUAL(facts->render_node, "/dev/dri/renderD128");
 	CU_ASSERT_STRING_EQUAL(facts->vulkan_device, "0123456789abcdef0123456789abcdef");
@@ -22,7 +22,7 @@ static void lines(void)
 	CU_ASSERT_EQUAL(facts->vram_bytes, 17163091968ULL);
 	probe_facts_free(facts);
 	facts = probe_parse("capsets none\n");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(facts);
+	g_assert_nonnull(facts);
 	CU_ASSERT_PTR_NULL(facts->vulkan_device);
 	probe_facts_free(facts);
 	CU_ASSERT_PTR_NULL(probe_parse(""));
@@ -40,7 +40,7 @@ static void cache(void)
 	probe_cache_write(path, "0000:01:00.0", "auto x", facts);
 	probe_cache_write(path, "0000:02:00.0", "auto x", facts);
 	back = probe_cache_read(path, "0000:01:00.0", "auto x");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(back);
+	g_assert_nonnull(back);
 	CU_ASSERT_STRING_EQUAL(back->capsets, "virgl");
 	CU_ASSERT_STRING_EQUAL(back->vulkan_name, "A = \"B\"");
 	CU_ASSERT_PTR_NULL(back->render_node);
@@ -92,7 +92,7 @@ static void program(void)
 	run("#!/bin/sh\ntest \"$*\" = '--probe --gpu 0000:01:00.0 --renderer auto --vulkan-device llvmpipe' "
 	    "&& echo capsets virgl\n", &watch);
 	CU_ASSERT_FALSE(watch.failed);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(watch.facts);
+	g_assert_nonnull(watch.facts);
 	CU_ASSERT_STRING_EQUAL(watch.facts->capsets, "virgl");
 	probe_facts_free(watch.facts);
 
