@@ -18,7 +18,7 @@
 /* Not drained after this long: look whether the owner of the work still lives. */
 #define ARBITER_REAP_NS (20 * MS)
 /* Work in flight while others wait: enough that short submissions follow each other closely. */
-#define ARBITER_BOUND_CONTENDED_US 2000u
+#define ARBITER_BOUND_CONTENDED_US 3000u
 /* A vGPU whose events mean nothing so often in a beat is not listened to until the next. */
 #define ARBITER_SPAM 2000u
 #define ARBITER_PRIORITY 10

@@ -76,6 +76,7 @@
 #define GATE_PAGE_SIZE 4096
 #define GATE_SLOTS     60
 #define GATE_LEASE_MS  1000u
+#define GATE_BOUND_US  5000u /* until an arbiter says otherwise */
 
 struct gate_slot {
 	_Atomic uint32_t generation; /* raised by each process that takes the slot */

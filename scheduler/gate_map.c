@@ -34,6 +34,7 @@ int gate_create(uint64_t share_bytes)
 	page->version = GATE_VERSION;
 	page->open = 1;
 	page->lease_ms = GATE_LEASE_MS;
+	page->bound_us = GATE_BOUND_US;
 	page->share_bytes = share_bytes;
 	page->magic = GATE_MAGIC;
 	munmap(page, GATE_PAGE_SIZE);

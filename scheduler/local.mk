@@ -52,3 +52,19 @@ VkLayer_octavo_slice.json: scheduler/layer/VkLayer_octavo_slice.json.in Makefile
 bin_PROGRAMS += octavo-sim
 octavo_sim_SOURCES = tools/octavo-sim.c
 octavo_sim_LDADD = liboctavo-sim.la
+
+# Loads with exact results, and the benchmark of shares: `make check` builds them
+check_PROGRAMS += load shares
+chain_sources = tests/native/vulkan.c tests/native/vulkan.h tests/native/load.h
+EXTRA_DIST += tests/native/chain.comp
+CLEANFILES += tests/native/chain.spv.h
+tests/native/chain.spv.h: tests/native/chain.comp
+	$(AM_V_GEN)$(MKDIR_P) tests/native && \
+		$(GLSLANG) -V --vn chain_spv -o $@ $(srcdir)/tests/native/chain.comp >/dev/null
+load_SOURCES = tests/native/load.c $(chain_sources)
+nodist_load_SOURCES = tests/native/chain.spv.h
+load_CFLAGS = $(AM_CFLAGS) $(VULKAN_CFLAGS)
+load_LDADD = $(VULKAN_LIBS)
+shares_SOURCES = tests/bench/shares.c tests/bench/player.c tests/bench/player.h
+shares_LDADD = liboctavo-arbiter.la -lm
+tests/native/load-vulkan.$(OBJEXT): tests/native/chain.spv.h

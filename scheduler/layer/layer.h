@@ -51,6 +51,7 @@ struct layer_wait {
 struct layer_pending {
 	struct layer_pending *next;
 	uint64_t value; /* of the queue's timeline when it has */
+	uint64_t begin_ns;
 	bool blocked;	/* entered with GATE_PASS */
 	uint32_t n_waits;
 	struct layer_wait waits[];
@@ -66,6 +67,7 @@ struct layer_queue {
 	pthread_cond_t changed;
 	struct layer_pending *first, **last;
 	uint32_t n_blocked;
+	uint64_t finished_ns; /* when the last submission did */
 	bool stop;
 	bool started;
 	pthread_t watcher;
@@ -155,6 +157,11 @@ VkResult watcher_init(struct layer_queue *queue);
 void watcher_finish(struct layer_queue *queue);
 /* The submission that will signal pending->value has been made; takes pending over. */
 void watcher_add(struct layer_queue *queue, struct layer_pending *pending);
+/*
+ * Leave the gate for what has finished (all: for everything that runs). The watcher does it when it
+ * wakes; submissions do it too, so that one who waits for each of them never waits for the watcher.
+ */
+void watcher_retire(struct layer_queue *queue, bool all);
 bool watcher_blocked(struct layer_queue *queue);
 /* semaphore goes away, so everything that waited for it has run: nobody may touch it any more. */
 void watcher_forget(struct layer_queue *queue, VkSemaphore semaphore);

@@ -37,6 +37,7 @@ static VkResult submit_enter(struct layer_queue *queue, struct layer_pending *pe
 {
 	struct gate *gate = queue->device->gate;
 
+	watcher_retire(queue, false);
 	pending->blocked = pending->n_waits > 0 || watcher_blocked(queue);
 	if (gate_enter(gate, pending->blocked ? GATE_PASS : GATE_WORK))
 		return VK_ERROR_DEVICE_LOST;

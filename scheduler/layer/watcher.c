@@ -72,52 +72,65 @@ static void watcher_unblock(struct layer_queue *queue, struct layer_pending *pen
 	pthread_mutex_unlock(&queue->mutex);
 }
 
-static struct layer_pending *watcher_next(struct layer_queue *queue)
+/* The first submission, without taking it; false: there is none and there will be none. */
+static bool watcher_next(struct layer_queue *queue, struct layer_pending **blocked, uint64_t *value)
 {
-	struct layer_pending *pending;
+	bool any;
 
 	pthread_mutex_lock(&queue->mutex);
 	while (!queue->first && !queue->stop)
 		pthread_cond_wait(&queue->changed, &queue->mutex);
-	pending = queue->first;
+	any = queue->first != NULL;
+	if (any) {
+		/* only the watcher itself drops what is blocked, so the pointer stays good */
+		*blocked = queue->first->blocked ? queue->first : NULL;
+		*value = queue->first->value;
+	}
 	pthread_mutex_unlock(&queue->mutex);
-	return pending;
+	return any;
 }
 
-static void watcher_drop(struct layer_queue *queue)
+void watcher_retire(struct layer_queue *queue, bool all)
 {
+	struct layer_device *device = queue->device;
+	uint64_t reached = UINT64_MAX, now_ns;
 	struct layer_pending *pending;
 
 	pthread_mutex_lock(&queue->mutex);
-	pending = queue->first;
-	queue->first = pending->next;
-	if (!queue->first)
-		queue->last = &queue->first;
+	if (queue->first && !all &&
+	    device->GetSemaphoreCounterValue(device->handle, queue->timeline, &reached) != VK_SUCCESS)
+		reached = UINT64_MAX; /* the device is lost, and all work on it over */
+	while ((pending = queue->first) != NULL && pending->value <= reached && !pending->blocked) {
+		now_ns = gate_now_ns();
+		gate_measured(device->gate, now_ns - (pending->begin_ns > queue->finished_ns ?
+							      pending->begin_ns :
+							      queue->finished_ns));
+		queue->finished_ns = now_ns;
+		gate_leave(device->gate);
+		queue->first = pending->next;
+		if (!queue->first)
+			queue->last = &queue->first;
+		free(pending);
+	}
 	pthread_mutex_unlock(&queue->mutex);
-	free(pending);
 }
 
 static void *watcher_run(void *data)
 {
 	struct layer_queue *queue = data;
-	struct gate *gate = queue->device->gate;
-	struct layer_pending *pending;
-	uint64_t finished_ns = 0;
+	struct layer_pending *blocked;
+	uint64_t value;
 
 	prctl(PR_SET_NAME, "octavo-watcher");
-	while ((pending = watcher_next(queue)) != NULL) {
-		uint64_t begin_ns = gate_now_ns(), now_ns;
+	while (watcher_next(queue, &blocked, &value)) {
+		VkResult result;
 
-		if (pending->blocked)
-			watcher_unblock(queue, pending);
-		while (wait_for(queue->device, queue->timeline, pending->value, UINT64_MAX) ==
-		       VK_TIMEOUT)
-			;
-		gate_leave(gate);
-		now_ns = gate_now_ns();
-		gate_measured(gate, now_ns - (begin_ns > finished_ns ? begin_ns : finished_ns));
-		finished_ns = now_ns;
-		watcher_drop(queue);
+		if (blocked)
+			watcher_unblock(queue, blocked);
+		do
+			result = wait_for(queue->device, queue->timeline, value, UINT64_MAX);
+		while (result == VK_TIMEOUT);
+		watcher_retire(queue, result != VK_SUCCESS);
 	}
 	return NULL;
 }
@@ -135,6 +148,7 @@ bool watcher_blocked(struct layer_queue *queue)
 void watcher_add(struct layer_queue *queue, struct layer_pending *pending)
 {
 	pthread_mutex_lock(&queue->mutex);
+	pending->begin_ns = gate_now_ns();
 	*queue->last = pending;
 	queue->last = &pending->next;
 	queue->n_blocked += pending->blocked;

@@ -3,7 +3,7 @@
  * A Vulkan compute client with exact results. It does pieces of work of a given number of steps,
  * keeps `depth` of them queued (1: waits for each), and counts those that have finished.
  *
- *	load calibrate [MS]		print how many steps take MS (1) ms here
+ *	load calibrate		print the ns of a dispatch without steps, and of each step
  *	load STEPS DEPTH TALLY [PAUSE]	TALLY: file of a struct load_tally; PAUSE: us between pieces
  */
 #include <errno.h>
@@ -53,33 +53,43 @@ static void finish(struct vulkan *vulkan, VkFence fence)
 	VK_OK(vkResetFences(vulkan->device, 1, &fence));
 }
 
-/* The least of some runs: others on the machine can only add. */
-static uint64_t time_steps(struct vulkan *vulkan, struct chain *chain, uint32_t steps)
+#define BURST 8
+
+/* ns that a dispatch takes with others queued behind it: the least of some runs, disturbances add. */
+static double time_steps(struct vulkan *vulkan, struct chain *chain, uint32_t steps)
 {
 	VkCommandBuffer commands = chain_record(vulkan, chain, steps);
 	VkFence fence = fence_new(vulkan);
 	uint64_t least = UINT64_MAX;
 
-	for (int i = 0; i < 9; i++) {
-		uint64_t begin = now_ns(), took;
+	for (int i = 0; i < 15; i++) {
+		uint64_t begin, took;
 
+		/* the clock starts when the first one is done and the queue is full */
+		submit(vulkan, &commands, fence);
+		finish(vulkan, fence);
+		begin = now_ns();
+		for (int j = 1; j < BURST; j++)
+			submit(vulkan, &commands, VK_NULL_HANDLE);
 		submit(vulkan, &commands, fence);
 		finish(vulkan, fence);
 		took = now_ns() - begin;
 		least = took < least ? took : least;
 	}
 	vkDestroyFence(vulkan->device, fence, NULL);
-	return least;
+	return (double)least / BURST;
 }
 
-static int calibrate(struct vulkan *vulkan, struct chain *chain, double ms)
+/* Two numbers: ns that any dispatch takes, and ns for each step more. */
+static int calibrate(struct vulkan *vulkan, struct chain *chain)
 {
-	uint64_t small = time_steps(vulkan, chain, 1000000), large;
+	const uint32_t few = 10000, many = 200000;
+	double small = time_steps(vulkan, chain, few), large = time_steps(vulkan, chain, many);
+	double step = (large - small) / (many - few);
 
-	large = time_steps(vulkan, chain, 5000000);
-	if (large <= small)
+	if (step <= 0)
 		return 1;
-	printf("%.0f\n", ms * 1e6 * 4000000.0 / (double)(large - small));
+	printf("%.1f %.6f\n", small - step * few, step);
 	return 0;
 }
 
@@ -154,13 +164,13 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (argc < 2) {
-		fprintf(stderr, "want: calibrate [MS], or STEPS DEPTH TALLY [PAUSE]\n");
+		fprintf(stderr, "want: calibrate, or STEPS DEPTH TALLY [PAUSE]\n");
 		return 2;
 	}
 	vulkan_init(&vulkan, VK_API_VERSION_1_1);
 	chain_init(&vulkan, &chain);
 	if (strcmp(argv[1], "calibrate") == 0) {
-		rc = calibrate(&vulkan, &chain, argc > 2 ? atof(argv[2]) : 1.0);
+		rc = calibrate(&vulkan, &chain);
 	} else if (argc < 4 || atoi(argv[2]) < 1 || atoi(argv[2]) > DEPTH_MAX) {
 		fprintf(stderr, "want a depth of 1 to %d and a tally\n", DEPTH_MAX);
 		return 2;
