@@ -72,6 +72,9 @@ uint32_t blob_create(struct renderer *renderer, struct command *command)
 		return NO_CONTEXT;
 	if (owner && owner->lost)
 		return UNSPEC;
+	/* memory of a device: its process has one, and must have passed the gate's door before */
+	if (owner && request->blob_id && !renderer_is_gated(renderer, owner))
+		return UNSPEC;
 	ret = resource_create(table, id, blob_charge(owner, le64toh(request->blob_id), bytes),
 			      &resource);
 	if (ret)

@@ -170,6 +170,11 @@ uint32_t context_submit(struct renderer *renderer, struct command *command)
 		return BAD;
 	if (context->lost)
 		return UNSPEC;
+	/* the other rings are queues of a Vulkan device */
+	if (context->capset == CAPSET_VENUS && command->header.ring_idx &&
+	    command->header.flags & VIRTIO_GPU_FLAG_INFO_RING_IDX &&
+	    !renderer_is_gated(renderer, context))
+		return UNSPEC;
 	/* Venus passes its gate in the render process, where its submissions are */
 	if (context->capset != CAPSET_VENUS)
 		renderer_enter(renderer);

@@ -26,7 +26,7 @@ liboctavo_render_la_SOURCES = \
 	gpu/renderer.c gpu/renderer.h \
 	gpu/server.c gpu/server.h
 liboctavo_render_la_CFLAGS = $(AM_CFLAGS) $(VIRGL_CFLAGS)
-liboctavo_render_la_LIBADD = liboctavo-gpu.la $(VIRGL_LIBS)
+liboctavo_render_la_LIBADD = liboctavo-gpu.la liboctavo-gate.la $(VIRGL_LIBS)
 
 pkglibexec_PROGRAMS += octavo-vgpu
 octavo_vgpu_SOURCES = \

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -172,6 +175,12 @@ void renderer_answer(void *context, struct command *command)
 {
 	struct renderer *renderer = context;
 
+	if (!command) {
+		/* a fence of renderer_leave() */
+		if (--renderer->gate_fences == 0)
+			gate_leave(renderer->gate);
+		return;
+	}
 	if (command_finish(command))
 		renderer_signal(renderer->notify_fd);	/* the ring broke: the loop sees it */
 	renderer->answers = true;
@@ -184,19 +193,6 @@ struct renderer_context *renderer_context(struct renderer *renderer, uint32_t id
 	while (context && context->id != id)
 		context = context->next;
 	return context;
-}
-
-/*
- * The scheduler's gate for virgl: everything that makes OpenGL work of this process passes here.
- */
-void renderer_enter(struct renderer *renderer)
-{
-	(void)renderer;
-}
-
-void renderer_leave(struct renderer *renderer)
-{
-	(void)renderer;
 }
 
 static void renderer_write_fence(void *cookie, uint32_t sequence)
@@ -253,6 +249,60 @@ static void renderer_finish(struct renderer *renderer, struct command *command, 
 			sequence = 0;
 	}
 	timeline_add(timeline, command, sequence, renderer_answer, renderer);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The gate
+ */
+
+static bool renderer_gate_is_open(const struct renderer *renderer)
+{
+	return atomic_load(&gate_page(renderer->gate)->open);
+}
+
+void renderer_enter(struct renderer *renderer)
+{
+	struct pollfd fences = { .fd = renderer->virgl_fd, .events = POLLIN };
+
+	if (!renderer->gate)
+		return;
+	/* work under way holds the gate already, unless its turn is over: then it drains first */
+	while (renderer->gate_fences >= RENDERER_GATE_FENCES ||
+	       (renderer->gate_fences && !renderer_gate_is_open(renderer))) {
+		poll(&fences, renderer->virgl_fd >= 0, RENDERER_POLL_MS);
+		virgl_renderer_poll();
+	}
+	if (!renderer->gate_fences)
+		gate_enter(renderer->gate, GATE_WORK);
+}
+
+void renderer_leave(struct renderer *renderer)
+{
+	uint64_t sequence;
+
+	if (!renderer->gate)
+		return;
+	sequence = timeline_next(&renderer->timeline);
+	if (virgl_renderer_create_fence((int)(uint32_t)sequence, 0) == 0) {
+		renderer->gate_fences++;
+		timeline_add(&renderer->timeline, NULL, sequence, renderer_answer, renderer);
+	} else if (!renderer->gate_fences) {
+		gate_leave(renderer->gate);
+	}
+}
+
+bool renderer_is_gated(struct renderer *renderer, struct renderer_context *context)
+{
+	if (!renderer->gate || context->gated || !context->pid)
+		return true;
+	context->gated = gate_is_registered(renderer->gate, context->pid);
+	if (context->gated)
+		return true;
+	log_error("the render process %d of context %u did not load the layer VK_LAYER_OCTAVO_slice: "
+		  "killing it, or it would take more than this vGPU's share", (int)context->pid,
+		  context->id);
+	syscall(SYS_pidfd_send_signal, context->pidfd, SIGKILL, NULL, 0);
+	return false;
 }
 
 /* The render process of a context ended: its fences will never come. */
@@ -365,9 +415,19 @@ static void renderer_init(struct renderer *renderer)
 		.write_context_fence = renderer_write_context_fence,
 		.get_server_fd = renderer_server_fd,
 	};
-	int ret;
+	char gate[16];
+	int ret, error = 0;
 
 	virgl_set_log_callback(renderer_log, NULL, NULL);
+	if (renderer->options.gate_fd >= 0) {
+		snprintf(gate, sizeof(gate), "%d", renderer->options.gate_fd);
+		renderer->gate = gate_open(gate, &error);
+		if (!renderer->gate) {
+			log_error("descriptor %s is no gate of the scheduler (%s): the guest has no 3D",
+				  gate, strerror(-error));
+			return;
+		}
+	}
 	ret = virgl_renderer_init(renderer, renderer_flags(renderer->options.capsets), &callbacks);
 	if (ret) {
 		log_error("virglrenderer cannot be initialised (error %d): the guest has no 3D", ret);

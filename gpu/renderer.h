@@ -24,6 +24,7 @@
 #include "gpu/gpu.h"
 #include "gpu/server.h"
 #include "gpu/timeline.h"
+#include "scheduler/gate.h"
 #include "vfio/window.h"
 
 /* VIRTIO_GPU_CAPSET_VENUS, not in the oldest headers */
@@ -33,6 +34,7 @@
 #define RENDERER_CONTEXTS	128	/* of one vGPU */
 #define RENDERER_PROCESSES	56	/* of them with a process of their own; GATE_SLOTS has 60 */
 #define RENDERER_RINGS		64	/* of one context */
+#define RENDERER_GATE_FENCES	4	/* OpenGL submissions that may be under way at once */
 #define RENDERER_FIFO_BYTES	(64ULL << 20)
 
 /* renderer_options.capsets */
@@ -75,6 +77,7 @@ struct renderer_context {
 	int pidfd;			/* -1 likewise */
 	int fence_fd;			/* -1, or virglrenderer's */
 	bool lost;			/* its process ended */
+	bool gated;			/* and was seen to have registered with the gate */
 	struct timeline *rings[RENDERER_RINGS];
 };
 
@@ -115,6 +118,8 @@ struct renderer {
 	unsigned int context_count;
 	struct renderer_context *contexts;
 	struct timeline timeline;	/* of the device */
+	struct gate *gate;		/* NULL: none */
+	unsigned int gate_fences;	/* OpenGL work under way; the gate is entered while not 0 */
 	struct surface *shadow;		/* pixels of head 0 that were read back, or NULL */
 	uint32_t shadow_resource;
 	uint32_t shadow_stride;		/* of a blob: bytes a line, and where the first begins */
@@ -164,8 +169,16 @@ void renderer_kill(struct renderer *renderer);
 /* For render.c, on the thread: */
 struct renderer_context *renderer_context(struct renderer *renderer, uint32_t id);
 void renderer_answer(void *renderer, struct command *command);
-/* Before and after work that virgl gives to the GPU; blocks while the vGPU's gate is closed. */
+/*
+ * Before and after work that virgl gives to the GPU; blocks while the vGPU's gate is closed. The
+ * gate is left when the GPU has done the work, so it drains in the time of a few submissions.
+ */
 void renderer_enter(struct renderer *renderer);
 void renderer_leave(struct renderer *renderer);
+/*
+ * Whether the context's render process has registered with the gate; one that has not would submit
+ * without asking, and is killed.
+ */
+bool renderer_is_gated(struct renderer *renderer, struct renderer_context *context);
 
 #endif

@@ -17,7 +17,6 @@
 
 #define SERVER_DEFAULT	"/usr/libexec/virgl_render_server"
 #define SERVER_ENVIRONMENT_MAX 256
-#define SERVER_SOCKET	3	/* its end of the connection, in it */
 
 static const char *server_path(void)
 {
@@ -29,7 +28,7 @@ static const char *server_path(void)
 
 /* The environment of the render processes; the strings live as long as the array is used. */
 struct server_environment {
-	char gate[32], device[64], select[64];
+	char gate[32], layer[64], device[64], select[64];
 	char *variables[SERVER_ENVIRONMENT_MAX];
 };
 
@@ -38,12 +37,15 @@ static void server_environment(struct server_environment *environment,
 {
 	size_t count = 0;
 
-	for (char **at = environ; *at && count < SERVER_ENVIRONMENT_MAX - 4; at++)
+	for (char **at = environ; *at && count < SERVER_ENVIRONMENT_MAX - 5; at++)
 		environment->variables[count++] = *at;
 	if (options->gate_fd >= 0) {
 		snprintf(environment->gate, sizeof(environment->gate), "OCTAVO_GATE_FD=%d",
 			 options->gate_fd);
 		environment->variables[count++] = environment->gate;
+		snprintf(environment->layer, sizeof(environment->layer),
+			 "VK_INSTANCE_LAYERS=VK_LAYER_OCTAVO_slice");
+		environment->variables[count++] = environment->layer;
 	}
 	if (options->vulkan_device) {
 		snprintf(environment->device, sizeof(environment->device),
@@ -61,20 +63,14 @@ static void server_environment(struct server_environment *environment,
 }
 
 /* Between fork and exec, in a process that had threads: only calls that are safe in a handler. */
-static void server_exec(const char *path, char *const *environment, int socket, int keep_fd)
+static void server_exec(const char *path, char *number, char *const *environment, int socket,
+			int keep_fd)
 {
-	char *const arguments[] = { (char *)(uintptr_t)path, "--socket-fd", "3", NULL };
+	char *const arguments[] = { (char *)(uintptr_t)path, "--socket-fd", number, NULL };
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (keep_fd == SERVER_SOCKET)
-		_exit(126);	/* cannot be: 3 is the session, or the socket */
-	if (socket != SERVER_SOCKET) {
-		if (dup2(socket, SERVER_SOCKET) < 0)
-			_exit(126);
-	} else {
-		fcntl(socket, F_SETFD, 0);
-	}
+	fcntl(socket, F_SETFD, 0);
 	if (keep_fd >= 0)
 		fcntl(keep_fd, F_SETFD, 0);
 	execve(path, arguments, environment);
@@ -85,6 +81,7 @@ int server_start(struct server *server, const struct renderer_options *options)
 {
 	struct server_environment environment;
 	const char *path = server_path();
+	char number[16];
 	int sockets[2];
 	pid_t pid;
 
@@ -93,6 +90,7 @@ int server_start(struct server *server, const struct renderer_options *options)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
 	server_environment(&environment, options);
+	snprintf(number, sizeof(number), "%d", sockets[1]);
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	pid = fork();
 	if (pid < 0) {
@@ -103,7 +101,7 @@ int server_start(struct server *server, const struct renderer_options *options)
 		return -error;
 	}
 	if (pid == 0)
-		server_exec(path, environment.variables, sockets[1], options->gate_fd);
+		server_exec(path, number, environment.variables, sockets[1], options->gate_fd);
 	/* here too: a kill of the group may come before the child got that far */
 	setpgid(pid, pid);
 	close(sockets[1]);

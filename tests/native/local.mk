@@ -8,7 +8,7 @@ EXTRA_DIST += tests/native/bus.sh
 native_tests = test_render
 test_render_SOURCES = tests/native/test_render.c
 test_render_CFLAGS = $(AM_CFLAGS) $(CUNIT_CFLAGS) $(VIRGL_CFLAGS)
-test_render_LDADD = libfake-guest.la liboctavo-render.la liboctavo-gpu.la liboctavo-vfio.la $(CUNIT_LIBS) $(VIRGL_LIBS)
+test_render_LDADD = libfake-guest.la liboctavo-render.la liboctavo-gpu.la liboctavo-vfio.la liboctavo-gate.la $(CUNIT_LIBS) $(VIRGL_LIBS)
 if HAVE_CUNIT
 check_PROGRAMS += $(native_tests)
 TESTS += $(native_tests)

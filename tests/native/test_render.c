@@ -45,6 +45,8 @@ static int answered_fd;
 static unsigned int slot;
 static struct window_mapping *shown;
 static uint64_t shown_offset;
+static int gate_fd;
+static struct gate *gate;		/* as the arbiter has it */
 
 static void resize(void *context, uint32_t width, uint32_t height, uint32_t stride)
 {
@@ -92,13 +94,16 @@ static void start(void)
 		.answered = answered, .show = show, .hide = hide,
 	};
 	struct gpu_setup setup = { .heads = 1, .width = 1280, .height = 800 };
-	struct renderer_options options = {
-		.capsets = RENDERER_VIRGL | RENDERER_VENUS, .gate_fd = -1,
-	};
+	struct renderer_options options = { .capsets = RENDERER_VIRGL | RENDERER_VENUS };
 
 	if (plane)
 		return;
 	log_verbose = getenv("VERBOSE") != NULL;
+	gate_fd = gate_create(0);
+	CU_ASSERT_FATAL(gate_fd >= 0);
+	gate = gate_own(gate_fd, NULL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(gate);
+	options.gate_fd = gate_fd;
 	gpu_default_limits(&setup.limits, 256 << 20);
 	plane = calloc((size_t)CONSOLE_WIDTH_MAX * CONSOLE_HEIGHT_MAX, 4);
 	answered_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -385,6 +390,30 @@ static void fences_keep_their_order(void)
 		CU_ASSERT_EQUAL(answers[i]->type, VIRTIO_GPU_RESP_OK_NODATA);
 }
 
+static void a_closed_gate_holds_opengl_back(void)
+{
+	struct virtio_gpu_ctrl_hdr *answer;
+	struct gate_page *page = gate_page(gate);
+	uint32_t event = atomic_load(&page->event);
+	uint64_t end = gate_now_ns() + WAIT_MS * 1000000ULL;
+	unsigned int waiting = 0;
+
+	gate_set_open(gate, false);
+	answer = clear(1, 10, 1.0f, 1.0f, 0.0f, 300);
+	while (!waiting && gate_now_ns() < end) {
+		/* an arbiter that lives; it would be told of the waiter by the event */
+		atomic_fetch_add(&page->heartbeat, 1);
+		for (unsigned int i = 0; i < GATE_SLOTS; i++)
+			waiting += atomic_load(&page->slots[i].waiting);
+		poll(NULL, 0, 1);
+	}
+	CU_ASSERT_EQUAL(waiting, 1);
+	CU_ASSERT(atomic_load(&page->event) != event);
+	CU_ASSERT_EQUAL(answer->type, 0);
+	gate_set_open(gate, true);
+	CU_ASSERT_EQUAL(await(answer), VIRTIO_GPU_RESP_OK_NODATA);
+}
+
 static void *blob_make(uint32_t id, uint32_t context, uint64_t blob_id, uint64_t bytes)
 {
 	struct virtio_gpu_resource_create_blob request = {
@@ -537,6 +566,7 @@ SUITE_RUN("renderer",
 	{ "OpenGL draws exact pixels", opengl_draws_exact_pixels },
 	{ "a flush shows OpenGL on the console", a_flush_shows_opengl_on_the_console },
 	{ "fences keep their order", fences_keep_their_order },
+	{ "a closed gate holds OpenGL back", a_closed_gate_holds_opengl_back },
 	{ "shared memory of a Vulkan context reaches the window", shared_memory_reaches_the_window },
 	{ "limits hold", limits_hold },
 	{ "a killed render process costs its context only",
