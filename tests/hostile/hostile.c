@@ -139,6 +139,7 @@ static const struct {
 	{ "console", test_console },
 	{ "reset", test_reset },
 	{ "race", test_race },
+	{ "parent", test_parent },
 };
 
 static void usage(void)

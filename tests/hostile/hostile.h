@@ -115,6 +115,7 @@ bool eventfd_fired(int fd, int ms);
 /* ---- groups ---- */
 void test_control(void);
 void test_create(void);
+void test_parent(void);
 void test_open(void);
 void test_device(void);
 void test_registers(void);
