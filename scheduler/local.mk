@@ -23,7 +23,8 @@ liboctavo_gate_la_SOURCES = \
 	scheduler/join.c scheduler/join.h
 liboctavo_arbiter_la_SOURCES = \
 	scheduler/arbiter.c scheduler/arbiter.h \
-	scheduler/guard.c scheduler/guard.h
+	scheduler/guard.c scheduler/guard.h \
+	scheduler/join_server.c
 liboctavo_arbiter_la_LIBADD = liboctavo-policy.la liboctavo-gate.la
 
 # The Vulkan layer: a module that the loader opens by the path in its manifest
@@ -52,6 +53,13 @@ VkLayer_octavo_slice.json: scheduler/layer/VkLayer_octavo_slice.json.in Makefile
 bin_PROGRAMS += octavo-sim
 octavo_sim_SOURCES = tools/octavo-sim.c
 octavo_sim_LDADD = liboctavo-sim.la
+
+bin_PROGRAMS += octavo-run
+octavo_run_SOURCES = tools/octavo-run.c
+octavo_run_CPPFLAGS = $(AM_CPPFLAGS) -DLAYER_MANIFEST_DIR=\"$(layermanifestdir)\" \
+	-DLAYER_LIBRARY=\"$(layerdir)/VkLayer_octavo_slice.so\"
+octavo_run_CFLAGS = $(AM_CFLAGS) $(VULKAN_CFLAGS)
+octavo_run_LDADD = liboctavo-arbiter.la
 
 # Loads with exact results, and the benchmark of shares: `make check` builds them
 check_PROGRAMS += load shares
