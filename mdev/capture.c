@@ -27,6 +27,11 @@ static int capture_kind(const struct vm_area_struct *vma, bool *device)
 
 /* ------------------------------------------------------------------------------------------------
  * Memory of a device: watched
+ *
+ * The invalidation of the worker's mapping takes BAR2 out of the VM's mm, which is an invalidation
+ * there (KVM's notifier). The two never meet: no interval here lies over a BAR2, since those are not
+ * captured, and KVM's notifier takes nothing of ours. Lockdep has one class for the invalidations of
+ * all mms and reports the nesting; it is right about the class and wrong about the deadlock.
  */
 
 static bool range_invalidate(struct mmu_interval_notifier *notifier,
