@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Given a guest that binds and unbinds its driver with rendering in between, the host's open files,
+# processes and pinned pages are as before.
+set -euo pipefail
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/common.sh"
+
+cycles=${OCTAVO_CYCLES:-5}
+render_configure
+uuid=$(vgpu_create 1_4)
+guest-start g1 "$uuid"
+guest_give g1 gl_check vk_check
+device=$(guest g1 sh -c 'basename $(readlink -f /sys/class/drm/card0/device)')
+cycle() {
+	assert_ok guest g1 /tmp/gl_check
+	assert_ok guest g1 /tmp/vk_check
+	guest g1 sh -c "echo $device >/sys/bus/virtio/drivers/virtio_gpu/unbind && echo $device >/sys/bus/virtio/drivers/virtio_gpu/bind"
+	wait_for 30 "the driver is back" guest g1 test -c /dev/dri/renderD128
+}
+count() {
+	local worker
+	worker=$(vgpu_worker "$uuid")
+	echo "$(ls "/proc/$worker/fd" | wc -l) $(pgrep -fc virgl_render_server)"
+}
+cycle
+before=$(count)
+for ((i = 0; i < cycles; i++)); do
+	cycle
+done
+assert_eq "open files of the worker, render processes" "$(count)" "$before"
