@@ -5,6 +5,7 @@
 # run in host VMs. A lab test's first lines may hold:
 #   # needs: own-vm     a boot of its own
 #   # needs: soak       only with --soak
+#   # needs: restart    run twice, OCTAVO_PHASE=before and =after a restart of the host VM
 #   # kernel: 7.3       only on this kernel
 #   # limit: 300        seconds until it counts as hung (180)
 
@@ -120,6 +121,12 @@ check_wanted() {
 	return 1
 }
 
+# check_lab_run TEST LIMIT PHASE: the part of it that runs in the VM
+check_lab_run() {
+	timeout --kill-after=5 $(($2 + 90)) "$build/labexec" run -w 30 "$vm_dir"/lab{0,1,2,3} -- \
+		env OCTAVO_SOAK="$check_soak" OCTAVO_PHASE="$3" bash "$tree/tests/lab/run-one" "$1" "$2" </dev/null
+}
+
 # Run one lab test in the VM that is up. Sets vm_dirty when the next one needs a fresh VM.
 check_lab_test() {
 	local test=$1 series=$2 name started=$EPOCHREALTIME limit log rc=0
@@ -128,9 +135,13 @@ check_lab_test() {
 	limit=$(test_header "$test" limit 180)
 	log=$vm_log/test-${name//\//-}.log
 	# The inner limit leaves the clean-up its turn; the outer one ends a VM that answers no more.
-	timeout --kill-after=5 $((limit + 90)) "$build/labexec" run -w 30 "$vm_dir"/lab{0,1,2,3} -- \
-		env OCTAVO_SOAK="$check_soak" bash "$tree/tests/lab/run-one" "$test" "$limit" \
-		>"$log" 2>&1 </dev/null || rc=$?
+	if test_needs "$test" restart; then
+		check_lab_run "$test" "$limit" before >"$log" 2>&1 &&
+			vm_exec -r -w 300 -- systemctl reboot >>"$log" 2>&1 </dev/null &&
+			check_lab_run "$test" "$limit" after >>"$log" 2>&1 || rc=$?
+	else
+		check_lab_run "$test" "$limit" '' >"$log" 2>&1 || rc=$?
+	fi
 	if [[ $rc -eq 0 ]]; then
 		check_result ok "$name [$series]" "$started"
 		return
