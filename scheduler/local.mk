@@ -64,7 +64,8 @@ octavo_run_LDADD = liboctavo-arbiter.la
 # Loads with exact results, and the benchmark of shares: `make check` builds them
 check_PROGRAMS += load shares
 chain_sources = tests/native/vulkan.c tests/native/vulkan.h tests/native/load.h
-EXTRA_DIST += tests/native/chain.comp
+EXTRA_DIST += tests/native/chain.comp tests/native/layer.sh tests/native/20-layer.sh \
+	tests/native/30-run.sh tests/native/40-shares.sh tests/bench/shares
 CLEANFILES += tests/native/chain.spv.h
 tests/native/chain.spv.h: tests/native/chain.comp
 	$(AM_V_GEN)$(MKDIR_P) tests/native && \
@@ -76,3 +77,10 @@ load_LDADD = $(VULKAN_LIBS)
 shares_SOURCES = tests/bench/shares.c tests/bench/player.c tests/bench/player.h
 shares_LDADD = liboctavo-arbiter.la -lm
 tests/native/load-vulkan.$(OBJEXT): tests/native/chain.spv.h
+
+check_PROGRAMS += test_layer
+test_layer_SOURCES = tests/native/test_layer.c $(chain_sources)
+nodist_test_layer_SOURCES = tests/native/chain.spv.h
+test_layer_CFLAGS = $(AM_CFLAGS) $(VULKAN_CFLAGS) $(CUNIT_CFLAGS)
+test_layer_LDADD = liboctavo-arbiter.la $(VULKAN_LIBS) $(CUNIT_LIBS)
+tests/native/test_layer-vulkan.$(OBJEXT): tests/native/chain.spv.h

@@ -189,13 +189,13 @@ PFN_vkVoidFunction VKAPI_CALL layer_gipa(VkInstance handle, const char *name)
 	PFN_vkVoidFunction next;
 	struct layer_instance *instance;
 
+	/* the loader asks for these with an instance that is still being made */
+	if (strcmp(name, "vkCreateInstance") == 0 || strcmp(name, "vkGetInstanceProcAddr") == 0)
+		return own;
+	if (!handle)
+		return NULL;
 	if (!own)
 		own = entry_find(device_entries, COUNT(device_entries), name);
-	if (!handle)
-		return strcmp(name, "vkCreateInstance") == 0 ||
-				       strcmp(name, "vkGetInstanceProcAddr") == 0 ?
-			       own :
-			       NULL;
 	instance = layer_instance_of(handle);
 	next = instance ? instance->next_gipa(handle, name) : NULL;
 	return next && own ? own : next;

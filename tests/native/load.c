@@ -4,6 +4,7 @@
  * keeps `depth` of them queued (1: waits for each), and counts those that have finished.
  *
  *	load calibrate		print the ns of a dispatch without steps, and of each step
+ *	load invalid		use Vulkan wrongly, once
  *	load STEPS DEPTH TALLY [PAUSE]	TALLY: file of a struct load_tally; PAUSE: us between pieces
  */
 #include <errno.h>
@@ -169,7 +170,15 @@ int main(int argc, char **argv)
 	}
 	vulkan_init(&vulkan, VK_API_VERSION_1_1);
 	chain_init(&vulkan, &chain);
-	if (strcmp(argv[1], "calibrate") == 0) {
+	if (strcmp(argv[1], "invalid") == 0) {
+		/* a wrong use, for validation to speak of */
+		const VkFenceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO };
+		VkFence fence;
+
+		rc = vkCreateFence(vulkan.device, &info, NULL, &fence) == VK_SUCCESS ? 0 : 1;
+		if (rc == 0)
+			vkDestroyFence(vulkan.device, fence, NULL);
+	} else if (strcmp(argv[1], "calibrate") == 0) {
 		rc = calibrate(&vulkan, &chain);
 	} else if (argc < 4 || atoi(argv[2]) < 1 || atoi(argv[2]) > DEPTH_MAX) {
 		fprintf(stderr, "want a depth of 1 to %d and a tally\n", DEPTH_MAX);
