@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 dist_man_MANS += \
+	docs/man/octavo-run.1 \
+	docs/man/octavo-sim.1 \
 	docs/man/octavo-vgpu.8 \
 	docs/man/octavo.conf.5 \
 	docs/man/octavoctl.1 \
@@ -9,5 +11,6 @@ dist_doc_DATA += \
 	docs/abi.md \
 	docs/architecture.md \
 	docs/install.md \
-	docs/operations.md
+	docs/operations.md \
+	docs/scheduler.md
 include libvirt-xml/local.mk
