@@ -179,7 +179,7 @@ void gate_leave(struct gate *gate)
 	struct gate_page *page = gate->page;
 	int index = gate->slot;
 	struct gate_slot *slot;
-	uint64_t now_ns = gate_now_ns();
+	uint64_t now_ns = gate_now_ns(), latency_ns = gate->latency_ns, began_ns;
 	uint32_t left, length_us, known_us;
 
 	/* the submission was the parent's, before a fork */
@@ -191,12 +191,13 @@ void gate_leave(struct gate *gate)
 		slot->in_flight--;
 	slot->finished++;
 	left = sum_in_flight(page);
-	length_us = (uint32_t)((now_ns - page->busy_since_ns) / NS_PER_US);
+	began_ns = page->busy_since_ns < now_ns ? page->busy_since_ns : now_ns;
+	length_us = (uint32_t)((now_ns - began_ns) / NS_PER_US);
 	known_us = page->length_us;
 	page->length_us = length_us >= known_us ? length_us : known_us - (known_us - length_us) / 8;
 	page->busy_since_ns = now_ns;
 	if (left == 0)
-		page->idle_since_ns = now_ns;
+		page->idle_since_ns = latency_ns < now_ns - began_ns ? now_ns - latency_ns : began_ns;
 	gate_unlock(&page->lock);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (page->open || gate->lapsed) {
@@ -236,6 +237,11 @@ void gate_cancel(struct gate *gate, bool on)
 	gate->cancelled = on;
 	if (on)
 		wake_processes(gate->page);
+}
+
+void gate_set_latency(struct gate *gate, uint64_t latency_ns)
+{
+	gate->latency_ns = latency_ns;
 }
 
 void gate_measured(struct gate *gate, uint64_t gpu_ns)

@@ -161,6 +161,12 @@ void gate_cancel(struct gate *gate, bool on);
 void gate_unblock(struct gate *gate);
 void gate_block(struct gate *gate); /* counts one in `blocked` until gate_unblock() */
 
+/*
+ * What an empty submission takes from gate_enter() to gate_leave(): the way to the GPU and back,
+ * which is no work of the GPU's. A submission that found the GPU idle counts as that much shorter.
+ */
+void gate_set_latency(struct gate *gate, uint64_t latency_ns);
+
 /* GPU time that was measured for this process, for metrics. */
 void gate_measured(struct gate *gate, uint64_t gpu_ns);
 

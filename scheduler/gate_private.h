@@ -23,6 +23,7 @@ struct gate {
 	pthread_mutex_t slot_mutex; /* registering and reaping, see gate_slot.c */
 	_Atomic int slot;	    /* -1: none (an owner, or after a fork) */
 	_Atomic bool cancelled;
+	_Atomic uint64_t latency_ns;
 	bool owner;
 	/* the last heartbeat seen and when, for the lease */
 	_Atomic uint32_t heartbeat;

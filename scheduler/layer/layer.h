@@ -151,6 +151,9 @@ VkResult VKAPI_CALL layer_bind_sparse(VkQueue queue, uint32_t count,
 				      const VkBindSparseInfo *batches, VkFence fence);
 VkResult VKAPI_CALL layer_present(VkQueue queue, const VkPresentInfoKHR *info);
 
+/* Submit nothing but a signal of the queue's timeline, for what is not a submission itself. */
+VkResult submit_signal(struct layer_queue *queue, uint64_t value);
+
 /* watcher.c */
 VkResult watcher_init(struct layer_queue *queue);
 /* Waits for what is in flight, which is over when its device may be destroyed. */

@@ -62,8 +62,7 @@ static VkResult submit_leave(struct layer_queue *queue, struct layer_pending *pe
 	return result;
 }
 
-/* Follow something that is not a submission with the signal that ends it. */
-static VkResult submit_signal(struct layer_queue *queue, uint64_t value)
+VkResult submit_signal(struct layer_queue *queue, uint64_t value)
 {
 	const VkTimelineSemaphoreSubmitInfo values = {
 		.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
