@@ -7,6 +7,12 @@ render_configure() {
 	printf '[gpu any]\nrenderer = venus\nvulkan_device = llvmpipe\n' \
 		>/etc/octavo/octavo.conf.d/render.conf
 	systemctl restart octavod
+	# the software renderer takes its time under an emulated CPU, and an open does not wait for it
+	wait_for 300 "octavod knows what the GPU renders" render_is_known
+}
+
+render_is_known() {
+	octavoctl --json gpus | grep -q 'virgl,virgl2,venus'
 }
 
 # guest_give NAME PROGRAM...: our guest programs, as files in the guest's /tmp
