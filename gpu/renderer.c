@@ -379,7 +379,7 @@ static void renderer_watch(struct renderer *renderer, int fd, void *data)
 
 static void renderer_capsets(struct renderer *renderer)
 {
-	uint32_t ids[RENDERER_CAPSETS];
+	uint32_t ids[RENDERER_CAPSETS] = { 0 };
 
 	renderer->capset_count = renderer_capset_ids(renderer->options.capsets, ids);
 	for (unsigned int i = 0; i < renderer->capset_count; i++) {
@@ -488,7 +488,7 @@ static void renderer_next(struct renderer *renderer)
 		renderer->first = job->next;
 		if (!renderer->first)
 			renderer->last = NULL;
-		if (job->command)
+		if (job->kind == JOB_COMMAND)
 			renderer->fifo_bytes -= job->command->request_bytes;
 		notify = renderer->full && renderer->fifo_bytes < RENDERER_FIFO_BYTES / 2;
 		if (notify)
