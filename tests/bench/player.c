@@ -194,18 +194,29 @@ double player_work_ms(const struct player *player)
 	return (double)(player->tally->done - player->mark) * player->piece_ms;
 }
 
+/* Time at which the next piece after so many was done. */
+static uint64_t wait_done(const struct player *player, uint64_t done)
+{
+	while (player->tally->done == done)
+		usleep(50);
+	return player->tally->done_ns;
+}
+
 void stage_measure(struct stage *stage, double length_ms, bool gl, double seconds)
 {
 	const struct player_config config = { 0, length_ms, 4, 0, gl };
 	struct player *player = stage_player(stage, &config);
+	uint64_t from_ns, to_ns;
 	double piece_ms;
 	int status;
 
 	player_go(player, true);
 	stage_sleep(0.1);
+	from_ns = wait_done(player, player->tally->done);
 	player_mark(player);
 	stage_sleep(seconds);
-	piece_ms = seconds * 1e3 / (double)(player->tally->done - player->mark);
+	to_ns = wait_done(player, player->tally->done);
+	piece_ms = (double)(to_ns - from_ns) / 1e6 / (double)(player->tally->done - player->mark);
 	player->tally->stop = 1;
 	waitpid(player->pid, &status, 0);
 	munmap(player->tally, sizeof(*player->tally));

@@ -133,7 +133,9 @@ static int run(struct vulkan *vulkan, struct chain *chain, uint32_t steps, uint3
 			begun[submitted % depth] = now_ns();
 			submit(vulkan, &commands, fences[submitted % depth]);
 			submitted++;
-			if (submitted - done < depth)
+			/* fill the queue, but see what has finished meanwhile: a gate may have been closed */
+			if (submitted - done < depth &&
+			    vkGetFenceStatus(vulkan->device, fences[done % depth]) != VK_SUCCESS)
 				continue;
 		}
 		finish(vulkan, fences[done % depth]);
@@ -141,6 +143,7 @@ static int run(struct vulkan *vulkan, struct chain *chain, uint32_t steps, uint3
 			(uint32_t)((now_ns() - begun[done % depth]) / 1000);
 		tally->n_latencies++;
 		done++;
+		tally->done_ns = now_ns();
 		tally->done = done;
 		if (pause_us)
 			usleep(pause_us);

@@ -15,6 +15,7 @@ struct load_tally {
 	_Atomic uint32_t failed;   /* a result was not the one expected */
 	_Atomic uint64_t done;	   /* pieces of work that have finished */
 	_Atomic uint64_t began_ns; /* CLOCK_MONOTONIC of the first submission */
+	_Atomic uint64_t done_ns;  /* when the last of them did */
 	_Atomic uint64_t n_latencies;
 	_Atomic uint32_t latency_us[LOAD_LATENCIES]; /* from submission to finished, a ring */
 };
