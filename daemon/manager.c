@@ -354,7 +354,7 @@ static void manager_poll_as_needed(struct manager *manager)
 	for (unsigned int i = 0; i < manager->vgpus->len; i++) {
 		struct vgpu *vgpu = g_ptr_array_index(manager->vgpus, i);
 
-		needed |= vgpu->info.state != OCTAVO_VGPU_IDLE;
+		needed |= vgpu->info.state != OCTAVO_VGPU_IDLE || !*vgpu->type;
 	}
 	if (needed && !manager->poll) {
 		manager->poll = g_timeout_add(MANAGER_POLL_MS, manager_poll, manager);

@@ -12,6 +12,18 @@
 #define VGPU_GONE_MS	1000u	/* what one gets that has already closed its session */
 #define VGPU_TRIES	3u	/* workers that an open may lose before it is refused */
 
+/* sysfs shows a new mdev's type a moment after the module tells of it. True if it is news. */
+static bool vgpu_read_type(struct vgpu *vgpu)
+{
+	char *type = *vgpu->type ? NULL : device_mdev_type("", vgpu->uuid);
+
+	if (!type)
+		return false;
+	g_free(vgpu->type);
+	vgpu->type = type;
+	return true;
+}
+
 struct vgpu *vgpu_new(struct manager *manager, const struct octavo_vgpu *info)
 {
 	struct vgpu *vgpu = g_new0(struct vgpu, 1);
@@ -20,9 +32,8 @@ struct vgpu *vgpu_new(struct manager *manager, const struct octavo_vgpu *info)
 	vgpu->info = *info;
 	uuid_format(info->uuid, vgpu->uuid);
 	vgpu->path = ident_path("vgpu", vgpu->uuid);
-	vgpu->type = device_mdev_type("", vgpu->uuid);
-	if (!vgpu->type)
-		vgpu->type = g_strdup("");
+	vgpu->type = g_strdup("");
+	vgpu_read_type(vgpu);
 	vgpu->opener = info->opener_pid ? opener_read((pid_t)info->opener_pid) : g_strdup("");
 	vgpu->last_error = g_strdup("");
 	return vgpu;
@@ -66,6 +77,7 @@ const char *vgpu_state_name(uint32_t state)
 bool vgpu_update(struct vgpu *vgpu, const struct octavo_vgpu *info)
 {
 	struct octavo_vgpu before = vgpu->info;
+	bool typed = vgpu_read_type(vgpu);
 
 	vgpu->info = *info;
 	if (info->session == vgpu->session &&
@@ -78,7 +90,7 @@ bool vgpu_update(struct vgpu *vgpu, const struct octavo_vgpu *info)
 	}
 	/* Counters run all the time and are asked for apart */
 	before.counters = info->counters;
-	return memcmp(&before, info, sizeof(before)) != 0;
+	return memcmp(&before, info, sizeof(before)) != 0 || typed;
 }
 
 static void vgpu_worker_ended(struct worker *worker, const char *how, void *data)

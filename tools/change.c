@@ -42,32 +42,33 @@ int change_remove(struct octavoctl *ctl, GError **error)
 	return answer ? 0 : 1;
 }
 
-/* D-Bus object of a GPU; its name follows from the address. */
-static char *change_gpu_path(const char *address)
+/* D-Bus object of the GPU at @address; the caller's. */
+static char *change_gpu_path(struct octavoctl *ctl, const char *address, GError **error)
 {
-	g_autofree char *name = g_strdup(address);
+	g_autoptr(GVariant) gpus = client_list(ctl->bus, CLIENT_GPU, error);
 
-	for (char *c = name; *c; c++)
-		if (!g_ascii_isalnum(*c))
-			*c = '_';
-	return g_strconcat(CLIENT_PATH "/gpu/", name, NULL);
+	if (!gpus)
+		return NULL;
+	for (gsize i = 0; i < g_variant_n_children(gpus); i++) {
+		g_autoptr(GVariant) gpu = g_variant_get_child_value(gpus, i);
+
+		if (g_str_equal(record_string(gpu, "address"), address))
+			return g_strdup(record_string(gpu, "path"));
+	}
+	g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_NOT_FOUND,
+		    "there is no GPU '%s': 'octavoctl gpus' shows those of this host", address);
+	return NULL;
 }
 
 static int change_gpu(struct octavoctl *ctl, const char *method, GVariant *arguments, GError **error)
 {
-	g_autofree char *path = change_gpu_path(ctl->argv[0]);
-	g_autoptr(GVariant) answer =
-		client_call(ctl->bus, path, CLIENT_GPU, method, arguments, error);
+	g_autoptr(GVariant) owned = g_variant_ref_sink(arguments);
+	g_autofree char *path = change_gpu_path(ctl, ctl->argv[0], error);
+	g_autoptr(GVariant) answer = NULL;
 
-	if (answer)
-		return 0;
-	if (error && g_error_matches(*error, CLIENT_ERROR, CLIENT_ERROR_NOT_FOUND)) {
-		g_clear_error(error);
-		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_NOT_FOUND,
-			    "there is no GPU '%s': 'octavoctl gpus' shows those of this host",
-			    ctl->argv[0]);
-	}
-	return 1;
+	if (path)
+		answer = client_call(ctl->bus, path, CLIENT_GPU, method, owned, error);
+	return answer ? 0 : 1;
 }
 
 int change_policy(struct octavoctl *ctl, GError **error)

@@ -390,7 +390,7 @@ static void doctor_versions(struct doctor *doctor)
 
 /* ---- what went wrong lately ---- */
 
-/* The last lines of the kernel's log in which the module refuses something, newest last. */
+/* The last lines of the kernel's log that tell of an open that failed, newest last. */
 static void doctor_kernel_log(struct doctor *doctor)
 {
 	g_auto(GStrv) lines = NULL;
@@ -403,7 +403,7 @@ static void doctor_kernel_log(struct doctor *doctor)
 	}
 	lines = g_strsplit(doctor->host->kernel_log, "\n", -1);
 	for (unsigned int i = 0; lines[i]; i++)
-		if (strstr(lines[i], "octavo") && strstr(lines[i], "refused"))
+		if (strstr(lines[i], "octavo") && strstr(lines[i], "open by"))
 			g_ptr_array_add(refusals, lines[i]);
 	for (unsigned int i = refusals->len > DOCTOR_REFUSALS ? refusals->len - DOCTOR_REFUSALS : 0;
 	     i < refusals->len; i++)

@@ -30,6 +30,7 @@ struct options {
 	const char *policy;
 	const char *name;
 	const char *socket;
+	const char *layer_path;
 	uint64_t memory_bytes; /* of the whole GPU; 0: ask Vulkan */
 };
 
@@ -126,9 +127,8 @@ static int start_server(const struct options *options, const char *path)
 
 			close(lock_fd);
 			setsid();
-			dup2(null_fd, 0);
-			dup2(null_fd, 1);
-			dup2(null_fd, 2);
+			for (int i = 0; i < 3 && null_fd >= 0; i++)
+				dup2(null_fd, i);
 			/* nobody waits for it: init does */
 			_exit(fork() == 0 ? serve(options, path) : 0);
 		}
@@ -184,7 +184,7 @@ static void prepend(const char *variable, const char *value)
 	const char *was = getenv(variable);
 	char *text = NULL;
 
-	if (was && strstr(was, value))
+	if (!value || (was && strstr(was, value)))
 		return;
 	if (asprintf(&text, "%s%s%s", value, was && *was ? ":" : "", was ? was : "") >= 0)
 		setenv(variable, text, 1);
@@ -202,7 +202,7 @@ static void forward(int signal)
 static int run(const struct options *options, char **command)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
-	const char *layer_path = getenv("OCTAVO_LAYER_PATH");
+	const char *layer_path = options->layer_path;
 	char request[512], text[1024], number[16];
 	int connection = reach(options, true), gate_fd, status, err;
 
@@ -225,8 +225,7 @@ static int run(const struct options *options, char **command)
 
 		snprintf(number, sizeof(number), "%d", fd);
 		setenv("OCTAVO_GATE_FD", number, 1);
-		if (layer_path)
-			prepend("VK_ADD_LAYER_PATH", layer_path);
+		prepend("VK_ADD_LAYER_PATH", layer_path);
 		prepend("VK_INSTANCE_LAYERS", LAYER_NAME);
 		execvp(command[0], command);
 		fail("cannot run", command[0], strerror(errno));
@@ -359,6 +358,8 @@ int main(int argc, char **argv)
 			return 125;
 		}
 	}
+	if (getenv("OCTAVO_LAYER_PATH"))
+		options.layer_path = strdup(getenv("OCTAVO_LAYER_PATH"));
 	if (question)
 		return ask(&options, question);
 	if (optind == argc) {

@@ -105,6 +105,8 @@ expect 1 'no type .1/3.: types are 1/2, 1/4 and 1/8' ./octavoctl create 1/3
 expect 1 'no GPU .0000:ff:1f.7.' ./octavoctl create 1/4 --gpu 0000:ff:1f.7
 expect 1 '.x. is no UUID' ./octavoctl create 1/4 --uuid x
 expect 1 'eighths free' ./octavoctl create 1/4
+expect 5 'no GPU .0000:ff:1f.7.' ./octavoctl policy 0000:ff:1f.7 elastic
+expect 2 'no length of a slice' ./octavoctl slice 0000:ff:1f.7 long
 
 # one instance
 expect 3 'another octavod' ./octavod --config "$conf" --control "$dir/no-module"
@@ -115,6 +117,12 @@ kill -HUP "$daemon"
 wait_until sh -c './octavoctl gpus | grep -q 0000:ff:1f.7'
 expect 0 '8192M' ./octavoctl gpus
 expect 0 '"vram_bytes" : 8589934592' ./octavoctl gpus --json
+expect 0 '' ./octavoctl policy 0000:ff:1f.7 fixed-share
+expect 0 '"policy" : "fixed-share"' ./octavoctl gpus --json
+expect 1 'no policy .fair.: there are best-effort' ./octavoctl policy 0000:ff:1f.7 fair
+expect 1 '1000 to 30000 us' ./octavoctl slice 0000:ff:1f.7 31
+expect 0 '' ./octavoctl slice 0000:ff:1f.7 2.5
+expect 0 '"slice_us" : 2500' ./octavoctl gpus --json
 echo $'[gpu 0000:ff:1f.7]\nvram = 9 GB' >"$conf"
 expect 1 'octavo.conf:2' gdbus call --system -d org.octavo1 -o /org/octavo1 -m org.octavo1.Manager.Reload
 expect 0 '8192M' ./octavoctl gpus
