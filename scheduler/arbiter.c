@@ -215,56 +215,70 @@ static void arbiter_end(struct arbiter *arbiter, int id, uint64_t now_ns)
 	}
 }
 
+/*
+ * Nothing to do before action's deadline? Then true. False: something is new that calls for another
+ * look.
+ */
+static bool arbiter_rest(struct arbiter *arbiter, struct turn_action *action, uint64_t now_ns)
+{
+	struct arbiter_vgpu *vgpu;
+
+	if (arbiter->turn.holder < 0)
+		return true;
+	vgpu = arbiter->vgpus[arbiter->turn.holder];
+	/* who was admitted before the flag did not tell: look once more */
+	if (action->parked && !(vgpu->flags & GATE_REPORT)) {
+		arbiter_tune(arbiter, action);
+		return false;
+	}
+	arbiter_tune(arbiter, action);
+	if (arbiter->turn.phase != TURN_PHASE_DRAIN)
+		return true;
+	if (now_ns >= vgpu->drain_ns + ARBITER_REAP_NS) {
+		vgpu->drain_ns = now_ns;
+		if (gate_reap(vgpu->gate))
+			return false;
+	}
+	if (vgpu->drain_ns + ARBITER_REAP_NS < action->deadline_ns)
+		action->deadline_ns = vgpu->drain_ns + ARBITER_REAP_NS;
+	return true;
+}
+
 /* Act until there is nothing to do before the deadline that is returned. */
 static uint64_t arbiter_act(struct arbiter *arbiter)
 {
-	for (int steps = 0;; steps++) {
+	uint64_t now_ns = 0;
+
+	/* a page that changes under each look must not keep the thread here */
+	for (int steps = 0; steps < 64; steps++) {
 		struct turn_action action;
 		struct arbiter_vgpu *vgpu;
-		uint64_t now_ns = gate_now_ns();
 
+		now_ns = gate_now_ns();
 		arbiter_look_all(arbiter, now_ns);
 		turn_step(&arbiter->turn, now_ns, arbiter->views, &action);
-		vgpu = action.vgpu >= 0 ? arbiter->vgpus[action.vgpu] : NULL;
-		switch (action.act) {
-		case TURN_OPEN:
+		if (action.act == TURN_WAIT) {
+			if (arbiter_rest(arbiter, &action, now_ns))
+				return action.deadline_ns;
+			continue;
+		}
+		vgpu = arbiter->vgpus[action.vgpu];
+		if (!vgpu)
+			continue;
+		if (action.act == TURN_OPEN) {
 			vgpu->flags = 0;
 			gate_page(vgpu->gate)->flags = 0;
 			arbiter_order(vgpu, true);
-			break;
-		case TURN_CLOSE:
+		} else if (action.act == TURN_CLOSE) {
 			arbiter_order(vgpu, false);
 			vgpu->drain_ns = now_ns;
-			break;
-		case TURN_ENDED:
+		} else if (action.act == TURN_ENDED) {
 			arbiter_log(arbiter, &action.slice);
-			break;
-		case TURN_KILL:
+		} else if (action.act == TURN_KILL) {
 			arbiter_end(arbiter, action.vgpu, now_ns);
-			break;
-		case TURN_WAIT:
-			if (action.parked && !(arbiter->vgpus[arbiter->turn.holder]->flags & GATE_REPORT)) {
-				/* who was admitted before the flag did not tell: look once more */
-				arbiter_tune(arbiter, &action);
-				break;
-			}
-			arbiter_tune(arbiter, &action);
-			if (arbiter->turn.phase == TURN_PHASE_DRAIN) {
-				vgpu = arbiter->vgpus[arbiter->turn.holder];
-				if (now_ns >= vgpu->drain_ns + ARBITER_REAP_NS) {
-					vgpu->drain_ns = now_ns;
-					if (gate_reap(vgpu->gate))
-						break;
-				}
-				if (vgpu->drain_ns + ARBITER_REAP_NS < action.deadline_ns)
-					action.deadline_ns = vgpu->drain_ns + ARBITER_REAP_NS;
-			}
-			return action.deadline_ns;
 		}
-		/* a page that changes under each look must not keep the thread here */
-		if (steps == 64)
-			return now_ns + MS / 10;
 	}
+	return now_ns + MS / 10;
 }
 
 /* The words to wait for. Their values are taken before looking, so no change is missed. */
@@ -427,6 +441,7 @@ int arbiter_add_vgpu(struct arbiter *arbiter, int fd, uint32_t weight, const cha
 		return id;
 	}
 	arbiter_kick(arbiter);
+	/* cppcheck-suppress memleak ; the arbiter has it */
 	return id;
 }
 

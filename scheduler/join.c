@@ -16,7 +16,7 @@ int join_connect(const char *path)
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

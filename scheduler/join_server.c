@@ -2,6 +2,7 @@
 /* The side of joining that has the arbiter. One thread, poll() over all connections. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -239,7 +240,8 @@ static void request_log(struct join_server *server, int fd)
 {
 	struct arbiter_slice *slices = calloc(ARBITER_LOG_SIZE, sizeof(*slices));
 	int memory = memfd_create("octavo-log", MFD_CLOEXEC);
-	FILE *file = memory < 0 ? NULL : fdopen(dup(memory), "w");
+	int copy = memory < 0 ? -1 : fcntl(memory, F_DUPFD_CLOEXEC, 0);
+	FILE *file = copy < 0 ? NULL : fdopen(copy, "w");
 	uint64_t cursor = 0;
 	size_t n;
 
@@ -355,7 +357,7 @@ static int server_listen(struct join_server *server)
 		return probe;
 	if (probe == -ECONNREFUSED)
 		unlink(server->config.path);
-	strcpy(server->address.sun_path, server->config.path);
+	memcpy(server->address.sun_path, server->config.path, strlen(server->config.path) + 1);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

@@ -277,7 +277,7 @@ int policy_next_but(struct policy *policy, int but, uint64_t now_ns, uint64_t *r
 
 int policy_next(struct policy *policy, uint64_t now_ns, uint64_t *retry_ns)
 {
-	return policy_next_but(policy, -1, now_ns, retry_ns);
+	return policy_next_but(policy, POLICY_MAX_VGPUS, now_ns, retry_ns);
 }
 
 void policy_begin(struct policy *policy, int i, uint64_t now_ns)

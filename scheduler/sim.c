@@ -15,7 +15,6 @@ struct client {
 	uint64_t next_arrival_ns; /* of jobs[arrived]; POLICY_NEVER: none, or not known yet */
 	uint64_t *arrival_ns;	  /* of each job that has arrived */
 	uint64_t admit_from_ns;	  /* the gate is open from then on; POLICY_NEVER: closed */
-	bool open;
 };
 
 struct sim {
@@ -195,31 +194,24 @@ static void sim_record(struct sim *sim, const struct turn_slice *slice)
 /* Let the arbiter act until it waits; returns its deadline. */
 static uint64_t sim_arbiter(struct sim *sim)
 {
-	struct turn_action action;
-
 	for (;;) {
+		struct turn_action action;
 		struct client *client;
 
 		turn_step(&sim->turn, sim->now_ns, sim->views, &action);
-		client = action.vgpu >= 0 ? &sim->clients[action.vgpu] : NULL;
-		switch (action.act) {
-		case TURN_WAIT:
+		if (action.act == TURN_WAIT)
 			return action.deadline_ns;
-		case TURN_OPEN:
+		client = &sim->clients[action.vgpu];
+		if (action.act == TURN_OPEN) {
 			client->admit_from_ns = sim->now_ns + sim->config->switch_ns;
 			sim->views[action.vgpu].first_ns = 0;
 			sim_events(sim);
-			break;
-		case TURN_CLOSE:
+		} else if (action.act == TURN_CLOSE) {
 			client->admit_from_ns = POLICY_NEVER;
-			break;
-		case TURN_ENDED:
+		} else if (action.act == TURN_ENDED) {
 			sim_record(sim, &action.slice);
-			break;
-		case TURN_KILL:
-			/* a trace's job is as long as it says: nothing hangs */
-			break;
 		}
+		/* no TURN_KILL: a trace's job is as long as it says, nothing hangs */
 	}
 }
 

@@ -30,7 +30,7 @@ int sim_trace_add_vgpu(struct sim_trace *trace, const char *name, uint32_t weigh
 	if (weight == 0 || weight > POLICY_WHOLE)
 		return -ERANGE;
 	vgpu = &trace->vgpus[trace->n_vgpus];
-	strcpy(vgpu->name, name);
+	memcpy(vgpu->name, name, strlen(name) + 1);
 	vgpu->weight = weight;
 	return (int)trace->n_vgpus++;
 }

@@ -322,7 +322,8 @@ int main(int argc, char **argv)
 		{ 0 },
 	};
 	struct options options = { .profile = "1_8" };
-	const char *question = NULL;
+	const char *question = NULL, *value;
+	static char layer_path[PATH_MAX];
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "+p:h", longs, NULL)) >= 0) {
@@ -358,8 +359,9 @@ int main(int argc, char **argv)
 			return 125;
 		}
 	}
-	if (getenv("OCTAVO_LAYER_PATH"))
-		options.layer_path = strdup(getenv("OCTAVO_LAYER_PATH"));
+	value = getenv("OCTAVO_LAYER_PATH");
+	if (value && (size_t)snprintf(layer_path, sizeof(layer_path), "%s", value) < sizeof(layer_path))
+		options.layer_path = layer_path;
 	if (question)
 		return ask(&options, question);
 	if (optind == argc) {

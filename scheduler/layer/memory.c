@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Device memory: charged before it is allocated, in heaps as large as the share. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "scheduler/layer/layer.h"
@@ -27,6 +28,7 @@ static void memory_place(struct layer_memory *table, size_t size, struct layer_m
 {
 	size_t at = memory_hash(memory.handle, size);
 
+	assert(table);
 	while (table[at].handle != MEMORY_FREE && table[at].handle != MEMORY_GONE)
 		at = (at + 1) & (size - 1);
 	table[at] = memory;
@@ -62,7 +64,7 @@ static bool memory_remember(struct layer_device *device, VkDeviceMemory memory, 
 	bool room;
 
 	pthread_mutex_lock(&device->mutex);
-	room = memory_room(device);
+	room = memory_room(device) && device->memories;
 	if (room) {
 		memory_place(device->memories, device->memories_size,
 			     (struct layer_memory){ memory_number(memory), bytes });

@@ -12,11 +12,6 @@
 /* Batches of one call that fit on the stack. */
 #define SUBMIT_FEW 16
 
-static void *submit_array(void *few, size_t size, uint32_t count)
-{
-	return count < SUBMIT_FEW ? few : calloc((size_t)count + 1, size);
-}
-
 static struct layer_pending *pending_new(uint32_t max_waits)
 {
 	return calloc(1, sizeof(struct layer_pending) + max_waits * sizeof(struct layer_wait));
@@ -109,7 +104,7 @@ VkResult VKAPI_CALL layer_submit(VkQueue handle, uint32_t count, const VkSubmitI
 	/* signals and fences alone are no work */
 	if (commands == 0)
 		return device->QueueSubmit(handle, count, batches, fence);
-	all = submit_array(few, sizeof(*all), count);
+	all = count < SUBMIT_FEW ? few : calloc((size_t)count + 1, sizeof(*all));
 	pending = pending_new(waits);
 	if (!all || !pending) {
 		result = VK_ERROR_OUT_OF_HOST_MEMORY;
@@ -169,7 +164,7 @@ static VkResult submit2(VkQueue handle, uint32_t count, const VkSubmitInfo2 *bat
 	}
 	if (commands == 0)
 		return submit(handle, count, batches, fence);
-	all = submit_array(few, sizeof(*all), count);
+	all = count < SUBMIT_FEW ? few : calloc((size_t)count + 1, sizeof(*all));
 	pending = pending_new(waits);
 	if (!all || !pending) {
 		result = VK_ERROR_OUT_OF_HOST_MEMORY;
