@@ -60,11 +60,11 @@ enum {
 };
 
 enum frame_type {
-	FRAME_BOOT,	/* agent: I have just started */
+	FRAME_BOOT,	/* agent: uint32_t that names this start of mine, which is new */
 	FRAME_REQUEST,	/* caller: a struct request and its words begin */
 	FRAME_MORE,	/* caller: they go on */
 	FRAME_START,	/* caller: the request is complete, run it */
-	FRAME_ACCEPT,	/* agent: it runs */
+	FRAME_ACCEPT,	/* agent: it runs, in the start of this name */
 	FRAME_STDIN,	/* caller: input; empty: end of file */
 	FRAME_STDOUT,	/* agent */
 	FRAME_STDERR,	/* agent */
@@ -194,6 +194,7 @@ static int frame_read(int fd, struct reader *r)
 
 struct session {
 	int port;
+	uint32_t start;		/* names this run of the agent */
 	uint32_t id;		/* 0: none */
 	uint8_t request[REQUEST_MAX];
 	size_t request_len;
@@ -283,7 +284,7 @@ static void session_start(struct session *s)
 	int in[2], out[2], err[2];
 
 	if (s->child) {		/* said again before our answer arrived */
-		frame_send(s->port, FRAME_ACCEPT, s->id, NULL, 0);
+		frame_send(s->port, FRAME_ACCEPT, s->id, &s->start, sizeof(s->start));
 		return;
 	}
 	if (s->request_len < sizeof(request) + 4 || s->request[s->request_len - 1]) {
@@ -297,7 +298,7 @@ static void session_start(struct session *s)
 		return;
 	}
 
-	frame_send(s->port, FRAME_ACCEPT, s->id, NULL, 0);
+	frame_send(s->port, FRAME_ACCEPT, s->id, &s->start, sizeof(s->start));
 	if (request.tty) {
 		s->child = forkpty(&s->out, NULL, NULL, &request.window);
 		if (!s->child)
@@ -469,6 +470,8 @@ _Noreturn static void port_serve(const char *name)
 
 	prctl(PR_SET_NAME, "labexec");
 	signal(SIGPIPE, SIG_IGN);
+	if (getentropy(&s.start, sizeof(s.start)))
+		s.start = (uint32_t)now_ms();
 	sigemptyset(&connect_set);
 	sigaddset(&connect_set, SIGIO);
 	sigprocmask(SIG_BLOCK, &connect_set, NULL);
@@ -494,10 +497,10 @@ _Noreturn static void port_serve(const char *name)
 			continue;
 		if (!announced && !(pfd[0].revents & POLLHUP)) {
 			/* Not before the port is connected: that message may come after the port. */
-			frame_send(s.port, FRAME_BOOT, 0, NULL, 0);
+			frame_send(s.port, FRAME_BOOT, 0, &s.start, sizeof(s.start));
 			announced = true;
 		}
-		if (pfd[0].revents & POLLIN) {
+		if ((pfd[0].revents & (POLLIN | POLLHUP)) == POLLIN) {
 			while ((ret = frame_read(s.port, &reader)) > 0) {
 				session_frame(&s, &reader.frame);
 				if (s.pending_len)
@@ -507,8 +510,15 @@ _Noreturn static void port_serve(const char *name)
 				pfd[0].revents |= POLLHUP;
 		}
 		if (pfd[0].revents & POLLHUP) {
-			/* The caller is gone. The next one announces itself by SIGIO only. */
+			/*
+			 * The caller is gone, and what it said last with it; a new one says its
+			 * request again. It announces itself by SIGIO only.
+			 */
+			uint8_t stale[FRAME_MAX];
+
 			session_abandon(&s);
+			while (read(s.port, stale, sizeof(stale)) > 0)
+				;
 			reader.have = 0;
 			sigtimedwait(&connect_set, NULL, &look);
 			continue;
@@ -666,7 +676,7 @@ static int run_main(int argc, char **argv)
 	int wait_s = 60, opt, count = 0, fd, signals;
 	struct reader reader = { 0 };
 	int64_t deadline, resend;
-	uint32_t session;
+	uint32_t session, start = 0;
 	sigset_t set;
 
 	while ((opt = getopt(argc, argv, "+itrw:")) != -1) {
@@ -740,7 +750,8 @@ static int run_main(int argc, char **argv)
 			struct frame *frame = &reader.frame;
 			int32_t status;
 
-			if (frame->type == FRAME_BOOT && accepted) {
+			if (frame->type == FRAME_BOOT && accepted && frame->len == sizeof(start) &&
+			    memcmp(frame->data, &start, sizeof(start))) {
 				if (!restarts)
 					die(EXIT_RESTARTED, "the machine restarted");
 				return 0;
@@ -751,6 +762,8 @@ static int run_main(int argc, char **argv)
 			case FRAME_ACCEPT:
 				if (!accepted)
 					sigprocmask(SIG_BLOCK, &set, NULL);
+				if (frame->len == sizeof(start))
+					memcpy(&start, frame->data, sizeof(start));
 				accepted = true;
 				break;
 			case FRAME_STDOUT:
