@@ -95,7 +95,7 @@ static void console_compose(struct console *console, const struct rect *area)
 		from.y += console->view.y;
 		surface_convert(console->surface, &from,
 				console->pixels + (size_t)part.y * console->width + part.x,
-				4 * console->width, false);
+				4 * console->width);
 	} else {
 		for (uint32_t y = part.y; y < part.y + part.height; y++)
 			memset(console->pixels + (size_t)y * console->width + part.x, 0,
@@ -203,7 +203,7 @@ void console_cursor(struct console *console, const struct surface *surface, uint
 			whole.width = CURSOR_SIDE_MAX;
 		if (whole.height > CURSOR_SIDE_MAX)
 			whole.height = CURSOR_SIDE_MAX;
-		surface_convert(surface, &whole, console->cursor.pixels, 4 * CURSOR_SIDE_MAX, true);
+		surface_convert(surface, &whole, console->cursor.pixels, 4 * CURSOR_SIDE_MAX);
 		console->cursor.visible = true;
 		console->cursor.width = whole.width;
 		console->cursor.height = whole.height;

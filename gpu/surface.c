@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Byte positions of the channels in a pixel in memory; alpha 4 for none. */
+/* Byte positions of the channels in a pixel in memory. */
 struct format {
 	uint32_t format;
 	uint8_t blue, green, red, alpha;
@@ -14,13 +14,13 @@ struct format {
 
 static const struct format formats[] = {
 	{ VIRTIO_GPU_FORMAT_B8G8R8A8_UNORM, 0, 1, 2, 3 },
-	{ VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM, 0, 1, 2, 4 },
+	{ VIRTIO_GPU_FORMAT_B8G8R8X8_UNORM, 0, 1, 2, 3 },
 	{ VIRTIO_GPU_FORMAT_A8R8G8B8_UNORM, 3, 2, 1, 0 },
-	{ VIRTIO_GPU_FORMAT_X8R8G8B8_UNORM, 3, 2, 1, 4 },
+	{ VIRTIO_GPU_FORMAT_X8R8G8B8_UNORM, 3, 2, 1, 0 },
 	{ VIRTIO_GPU_FORMAT_R8G8B8A8_UNORM, 2, 1, 0, 3 },
-	{ VIRTIO_GPU_FORMAT_X8B8G8R8_UNORM, 1, 2, 3, 4 },
+	{ VIRTIO_GPU_FORMAT_X8B8G8R8_UNORM, 1, 2, 3, 0 },
 	{ VIRTIO_GPU_FORMAT_A8B8G8R8_UNORM, 1, 2, 3, 0 },
-	{ VIRTIO_GPU_FORMAT_R8G8B8X8_UNORM, 2, 1, 0, 4 },
+	{ VIRTIO_GPU_FORMAT_R8G8B8X8_UNORM, 2, 1, 0, 3 },
 };
 
 static const struct format *format_find(uint32_t number)
@@ -77,10 +77,10 @@ void surface_put(struct surface *surface)
 }
 
 void surface_convert(const struct surface *surface, const struct rect *area, uint32_t *to,
-		     uint32_t stride, bool alpha)
+		     uint32_t stride)
 {
 	const struct format *format = format_find(surface->format);
-	bool same = format->blue == 0 && format->red == 2 && (!alpha || format->alpha == 3);
+	bool same = format->blue == 0;
 
 	for (uint32_t y = 0; y < area->height; y++) {
 		const uint8_t *from = surface->pixels +
@@ -92,9 +92,7 @@ void surface_convert(const struct surface *surface, const struct rect *area, uin
 			continue;
 		}
 		for (uint32_t x = 0; x < area->width; x++, from += 4) {
-			uint32_t opacity = format->alpha < 4 ? from[format->alpha] : 0xff;
-
-			line[x] = opacity << 24 | (uint32_t)from[format->red] << 16 |
+			line[x] = (uint32_t)from[format->alpha] << 24 | (uint32_t)from[format->red] << 16 |
 				  (uint32_t)from[format->green] << 8 | from[format->blue];
 		}
 	}

@@ -44,11 +44,12 @@ struct surface *surface_get(struct surface *surface);
 void surface_put(struct surface *surface);
 
 /*
- * Copies @area, which lies within the surface, to XRGB8888 at @to, whose lines are @stride bytes
- * apart. Alpha of @to's pixels is undefined, or kept when @alpha (opaque for formats without it).
+ * Copies @area, which lies within the surface, to ARGB8888 at @to, whose lines are @stride bytes
+ * apart. Alpha is the pixel's fourth byte also in formats without it: Linux draws its cursors, alpha
+ * and all, into buffers that it announced as B8G8R8X8.
  */
 void surface_convert(const struct surface *surface, const struct rect *area, uint32_t *to,
-		     uint32_t stride, bool alpha);
+		     uint32_t stride);
 
 /* Whether @inner lies within width x height; no sum overflows. */
 bool rect_within(const struct rect *inner, uint32_t width, uint32_t height);
