@@ -84,3 +84,8 @@ nodist_test_layer_SOURCES = tests/native/chain.spv.h
 test_layer_CFLAGS = $(AM_CFLAGS) $(VULKAN_CFLAGS) $(CUNIT_CFLAGS)
 test_layer_LDADD = liboctavo-arbiter.la $(VULKAN_LIBS) $(CUNIT_LIBS)
 tests/native/test_layer-vulkan.$(OBJEXT): tests/native/chain.spv.h
+
+check_PROGRAMS += load-gl
+load_gl_SOURCES = tests/native/load-gl.c tests/native/load.h
+load_gl_CFLAGS = $(AM_CFLAGS) $(EPOXY_CFLAGS)
+load_gl_LDADD = liboctavo-gate.la $(EPOXY_LIBS)

@@ -37,19 +37,19 @@ static void memory_place(struct layer_memory *table, size_t size, struct layer_m
 /* device->mutex is held. n_memories counts gone entries too, until the table is made anew. */
 static bool memory_room(struct layer_device *device)
 {
-	size_t size = device->memories_size ? device->memories_size : 64, live = 0;
+	size_t old = device->memories ? device->memories_size : 0, size = old ? old : 64, live = 0;
 	struct layer_memory *table;
 
-	if (device->memories && device->n_memories * 2 < device->memories_size)
+	if (device->n_memories * 2 < old)
 		return true;
-	for (size_t i = 0; i < device->memories_size; i++)
+	for (size_t i = 0; i < old; i++)
 		live += device->memories[i].handle > MEMORY_GONE;
 	if (live * 4 >= size)
 		size *= 2;
 	table = calloc(size, sizeof(*table));
 	if (!table)
 		return false;
-	for (size_t i = 0; i < device->memories_size; i++)
+	for (size_t i = 0; i < old; i++)
 		if (device->memories[i].handle > MEMORY_GONE)
 			memory_place(table, size, device->memories[i]);
 	free(device->memories);

@@ -291,7 +291,7 @@ static void case_newcomer(struct bench *bench)
 	row(bench, "newcomer after a lone busy one: share from 200 ms on", 100 * parts[1], 50,
 	    "within 2 points", fabs(parts[1] - 0.5) <= 0.02 * bench->margin);
 	player_latency(lone, from, &longest[0], &p99);
-	player_latency(newcomer, 1, &longest[1], &p99);
+	player_latency(newcomer, config.depth, &longest[1], &p99);
 	for (int i = 0; i < 2; i++)
 		/* what waits may be the second of two queued */
 		row(bench, i ? "newcomer's longest wait, ms" : "lone one's longest wait then, ms",
