@@ -43,10 +43,10 @@ static inline void crew_kill(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Poll every 0.2 ms until what the parent can only see in shared memory is so; false: 5 s passed. */
+/* Poll every 0.2 ms until what the parent can only see in shared memory is so; false: 60 s passed. */
 #define CREW_WAIT(condition)                                                                       \
 	({                                                                                         \
-		int crew_tries = 25000;                                                            \
+		int crew_tries = 300000;                                                           \
 												   \
 		while (!(condition) && --crew_tries)                                               \
 			usleep(200);                                                               \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: soak
+# needs: proof
 # Given a guest that binds and unbinds its driver with rendering in between, the host's open files,
 # processes and pinned pages are as before.
 set -euo pipefail

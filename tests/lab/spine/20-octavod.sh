@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: soak
+# needs: proof
 # octavod may come, go and be killed: running guests do not notice, opens without it fail at once
 # and say why.
 set -euo pipefail

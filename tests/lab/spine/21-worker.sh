@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: soak
+# needs: proof
 # A worker that dies is replaced on the same open; the guest works again after its driver has reset
 # the device, and its CPUs never stop meanwhile.
 set -euo pipefail

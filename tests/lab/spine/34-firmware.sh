@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: proof
 # UEFI firmware finds the vGPU and draws on it before any system runs.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
