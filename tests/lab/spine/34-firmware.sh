@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: proof
 # UEFI firmware finds the vGPU and draws on it before any system runs.
+# Seen once with the host VM emulated: its QEMU 11.1 ended with "cpu_interrupt: assertion failed:
+# (bql_locked())" while OVMF ran in the nested guest. That is QEMU's TCG, not the device.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 

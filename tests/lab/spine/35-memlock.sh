@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: proof
+# limit: 420
 # A VM whose owner may lock 4 MiB only: what does not fit fails with a virtio error and a clear line
 # in the log; what fits goes on; nothing hangs.
 set -euo pipefail

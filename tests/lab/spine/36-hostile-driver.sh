@@ -10,6 +10,11 @@ set -euo pipefail
 uuid=$(vgpu_create 1_8)
 seconds=30
 [[ ${OCTAVO_SOAK:-} ]] && seconds=240
+# octavod lets nobody in before it knows what the GPU can render
+ready() {
+	"$OCTAVO_BUILD/hostile-queues" "$uuid" 0 >"$tmp/hostile" 2>&1
+}
+wait_for 60 "an open of the vGPU" ready
 "$OCTAVO_BUILD/hostile-queues" "$uuid" "$seconds" >"$tmp/hostile" 2>&1 &
 attack=$!
 served() {
