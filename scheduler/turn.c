@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The part of a slice that may be forgiven as gaps: 1 / TURN_GAPS_PART. */
-#define TURN_GAPS_PART 8
+#define TURN_GAPS_PART 6
 
 void turn_init(struct turn *turn, uint64_t now_ns)
 {

@@ -11,7 +11,7 @@
  *	NONE --TURN_OPEN--> OPEN --slice over, idle, held off--TURN_CLOSE--> DRAIN --drained--> NONE
  *
  * A turn is charged from its first admission to drained. Within it
- *  - a gap shorter than the idle hold is not charged, up to 1/8 of the turn: a client that waits
+ *  - a gap shorter than the idle hold is not charged, up to 1/6 of the slice: a client that waits
  *    for each of its submissions gets as much work done as one that queues them. What is forgiven
  *    is bounded because gaps are reported by the vGPU's own processes;
  *  - a gap as long as the idle hold ends the turn if somebody else has work, and is charged: the
