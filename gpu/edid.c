@@ -86,14 +86,13 @@ static void edid_detailed(uint8_t *at, uint32_t width, uint32_t height)
 /* 3.10.3: text of up to 13 characters, ended by a line feed, filled with spaces. */
 static void edid_text(uint8_t *at, uint8_t tag, const char *text)
 {
-	unsigned int i;
+	size_t length = strnlen(text, 13);
 
 	at[3] = tag;
 	memset(at + 5, ' ', 13);
-	for (i = 0; i < 13 && text[i]; i++)
-		at[5 + i] = (uint8_t)text[i];
-	if (i < 13)
-		at[5 + i] = '\n';
+	memcpy(at + 5, text, length);
+	if (length < 13)
+		at[5 + length] = '\n';
 }
 
 /* 3.9: x = (width / 8) - 31, the aspect ratio in the upper bits, refresh - 60 */
