@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: proof
 # The slice layer on lavapipe: memory share, submissions, waits before signals, threads; then the
 # same under Khronos' validation, above and below, which must find nothing.
 # limit: 600
