@@ -67,13 +67,6 @@ uint64_t device_driver_vram(const char *root, const struct pci_address *address)
 	return text ? g_ascii_strtoull(text, NULL, 10) : 0;
 }
 
-char *device_mdev_type(const char *root, const char *uuid)
-{
-	g_autofree char *folder = g_strdup_printf("%s/sys/bus/mdev/devices/%s", root, uuid);
-
-	return device_link_name(folder, "mdev_type");
-}
-
 static int device_type_compare(const void *a, const void *b)
 {
 	const struct device_type *const *left = a, *const *right = b;
@@ -113,6 +106,19 @@ GPtrArray *device_types(const char *root, const struct pci_address *address)
 	}
 	g_ptr_array_sort(types, device_type_compare);
 	return types;
+}
+
+char *device_type_id(const char *root, const struct pci_address *address, unsigned int eighths)
+{
+	g_autoptr(GPtrArray) types = device_types(root, address);
+
+	for (unsigned int i = 0; i < types->len; i++) {
+		const struct device_type *type = g_ptr_array_index(types, i);
+
+		if (type->eighths == eighths)
+			return g_strdup(type->id);
+	}
+	return NULL;
 }
 
 /* Video memory is behind the largest prefetchable BAR; without resizable BARs it may show less. */

@@ -39,7 +39,10 @@ char *device_driver(const char *root, const struct pci_address *address);
 uint64_t device_driver_vram(const char *root, const struct pci_address *address);
 /* Octavo's types of a GPU, biggest first; empty if it is not registered. */
 GPtrArray *device_types(const char *root, const struct pci_address *address);
-/* Type id of an existing mdev, or NULL. */
-char *device_mdev_type(const char *root, const char *uuid);
+/*
+ * Id of the GPU's type of @eighths, NULL if it has none. An mdev's own link to its type comes a
+ * moment after the module has told of the mdev; the parent's folder is there before.
+ */
+char *device_type_id(const char *root, const struct pci_address *address, unsigned int eighths);
 
 #endif /* OCTAVO_DAEMON_DEVICE_H */

@@ -101,12 +101,15 @@ void gpu_set_device(struct gpu *gpu, const struct device *device)
 	}
 }
 
-char *gpu_probe_key(const struct gpu *gpu)
+char *gpu_wanted_probe(const struct gpu *gpu)
 {
+	g_autofree char *key = NULL;
+
 	if (!gpu->driver || !gpu->conf.enable || gpu->conf.renderer == CONF_RENDERER_2D)
 		return NULL;
-	return g_strdup_printf("%s %s %s", conf_renderer_name(gpu->conf.renderer), gpu->driver,
-			       gpu->conf.vulkan_device ? gpu->conf.vulkan_device : "-");
+	key = g_strdup_printf("%s %s %s", conf_renderer_name(gpu->conf.renderer), gpu->driver,
+			      gpu->conf.vulkan_device ? gpu->conf.vulkan_device : "-");
+	return g_strcmp0(key, gpu->probed) == 0 ? NULL : g_steal_pointer(&key);
 }
 
 void gpu_set_facts(struct gpu *gpu, const char *key, struct probe_facts *facts)
@@ -220,6 +223,7 @@ static bool gpu_withdraw(struct gpu *gpu, struct control *control)
 
 void gpu_reconcile(struct gpu *gpu, struct control *control)
 {
+	g_autofree char *examined = gpu_wanted_probe(gpu);
 	struct octavo_parent parent;
 	g_autoptr(GError) error = NULL;
 
@@ -234,6 +238,10 @@ void gpu_reconcile(struct gpu *gpu, struct control *control)
 	}
 	if (!control) {
 		gpu_set_state(gpu, GPU_WAITING, "octavo.ko is not loaded: modprobe octavo");
+		return;
+	}
+	if (examined && gpu->state != GPU_REGISTERED) {
+		gpu_set_state(gpu, GPU_WAITING, "what it can render is being examined");
 		return;
 	}
 	if (!gpu->vram_bytes && !gpu->present) {

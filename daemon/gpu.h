@@ -40,7 +40,7 @@ struct gpu {
 	GPtrArray *types;	/* struct device_type * */
 
 	struct probe_facts *facts; /* what can be rendered; NULL: not known */
-	char *probed;		/* what facts were asked for, gpu_probe_key(); or NULL */
+	char *probed;		/* what facts were asked for, gpu_wanted_probe(); or NULL */
 	struct arbiter *arbiter; /* from the first open on */
 };
 
@@ -60,8 +60,12 @@ void gpu_reconcile(struct gpu *gpu, struct control *control);
 /* Takes over what the module says; @parent NULL: it knows no such parent. */
 void gpu_set_parent(struct gpu *gpu, const struct octavo_parent *parent);
 
-/* What a probe's result depends on; the caller's. NULL: nothing to probe (2d, no driver, disabled). */
-char *gpu_probe_key(const struct gpu *gpu);
+/*
+ * What the result of a probe that is still needed depends on; the caller's. NULL: none is (2d, no
+ * driver, disabled, done). Until then the GPU is no parent: its memory may not be known yet, and no
+ * VM must get a vGPU that renders less than the next one will.
+ */
+char *gpu_wanted_probe(const struct gpu *gpu);
 /* Takes over the result for @key; @facts becomes the gpu's own, NULL: the probe failed. */
 void gpu_set_facts(struct gpu *gpu, const char *key, struct probe_facts *facts);
 

@@ -15,9 +15,12 @@
 #define EXIT_CONFIGURATION	78	/* EX_CONFIG: systemd does not try again */
 #define EXIT_SECOND_INSTANCE	3	/* likewise */
 
+#define READY_SECONDS	60u	/* VMs that start at boot wait for octavod, but not for a GPU that hangs */
+
 struct octavod {
 	GMainLoop *loop;
 	struct manager *manager;
+	guint late;		/* GSource of READY_SECONDS; 0: systemd knows that octavod is ready */
 	int status;
 };
 
@@ -85,6 +88,26 @@ static gboolean main_reload(void *data)
 	return G_SOURCE_CONTINUE;
 }
 
+/* Every GPU is examined, so a VM that starts now finds its vGPU. */
+static void main_ready(void *data)
+{
+	struct octavod *octavod = data;
+
+	if (octavod->late) {
+		g_source_remove(octavod->late);
+		octavod->late = 0;
+		sd_notify(0, "READY=1");
+	}
+}
+
+static gboolean main_late(void *data)
+{
+	g_warning("examining the GPUs takes longer than %u s: VMs that start now may have to try again",
+		  READY_SECONDS);
+	main_ready(data);
+	return G_SOURCE_REMOVE;
+}
+
 static gboolean main_watchdog(void *data)
 {
 	(void)data;
@@ -115,7 +138,8 @@ static int main_run(struct octavod *octavod, const char *conf_path, const char *
 	g_unix_signal_add(SIGHUP, main_reload, octavod);
 	if (sd_watchdog_enabled(0, &watchdog_us) > 0)
 		g_timeout_add((guint)(watchdog_us / 2000), main_watchdog, NULL);
-	sd_notify(0, "READY=1");
+	octavod->late = g_timeout_add_seconds(READY_SECONDS, main_late, octavod);
+	manager_when_examined(octavod->manager, main_ready, octavod);
 	g_main_loop_run(octavod->loop);
 
 	bus_free(bus);

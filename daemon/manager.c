@@ -7,7 +7,6 @@
 #include "daemon/mdev.h"
 #include "daemon/uevent.h"
 
-#define MANAGER_POLL_MS		1000u	/* while a vGPU is open: the module reports no change of state */
 #define MANAGER_RESCAN_MS	100u	/* a driver's binding is a burst of events */
 
 struct manager {
@@ -20,11 +19,12 @@ struct manager {
 	GPtrArray *gpus;
 	GPtrArray *vgpus;
 	GQueue events;
-	guint poll;
 	guint rescan;
 	struct probe *probe;		/* one at a time */
 	struct pci_address probe_gpu;
 	char *probe_key;
+	void (*examined)(void *data);	/* once, when no probe runs any more */
+	void *examined_data;
 	const struct manager_listener *listener;
 	void *listener_data;
 };
@@ -109,8 +109,8 @@ static void manager_event_add(struct manager *manager, enum manager_event_type t
 void manager_event(struct manager *manager, enum manager_event_type type, const struct vgpu *vgpu,
 		   const char *format, ...)
 {
-	struct pci_address address = { 0 };
 	g_autofree char *gpu = NULL;
+	struct pci_address address;
 	va_list arguments;
 	char *message;
 
@@ -118,9 +118,7 @@ void manager_event(struct manager *manager, enum manager_event_type type, const 
 	message = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
 	if (vgpu) {
-		address.domain = vgpu->info.domain;
-		address.bus = vgpu->info.bus;
-		address.devfn = vgpu->info.devfn;
+		address = vgpu_gpu_address(vgpu);
 		gpu = pci_address_format(&address);
 	}
 	manager_event_add(manager, type, vgpu ? vgpu->uuid : "", gpu ? gpu : "", message);
@@ -224,38 +222,29 @@ static void manager_probe_done(struct probe_facts *facts, const GError *error, v
 	g_clear_pointer(&manager->probe, probe_free);
 	g_clear_pointer(&manager->probe_key, g_free);
 	manager_probe_next(manager);
-	for (unsigned int i = 0; i < manager->vgpus->len; i++)
-		vgpu_probed(g_ptr_array_index(manager->vgpus, i));
 	manager_changed(manager);
 }
 
-/* The key of a probe that @gpu still needs; the caller's. */
-static char *manager_wanted_probe(const struct gpu *gpu)
+/* What an octavod of this boot has found out already. */
+static void manager_recall_probe(struct gpu *gpu)
 {
-	char *key = gpu_probe_key(gpu);
+	g_autofree char *key = gpu_wanted_probe(gpu);
+	struct probe_facts *known;
 
-	if (key && g_strcmp0(key, gpu->probed) == 0)
-		g_clear_pointer(&key, g_free);
-	return key;
+	known = key ? probe_cache_read(PROBE_CACHE, gpu->address_text, key) : NULL;
+	if (known)
+		gpu_set_facts(gpu, key, known);
 }
 
 static void manager_probe_next(struct manager *manager)
 {
 	for (unsigned int i = 0; i < manager->gpus->len && !manager->probe; i++) {
 		struct gpu *gpu = g_ptr_array_index(manager->gpus, i);
-		g_autofree char *key = manager_wanted_probe(gpu);
+		g_autofree char *key = gpu_wanted_probe(gpu);
 		g_autoptr(GError) error = NULL;
-
-		struct probe_facts *known;
 
 		if (!key)
 			continue;
-		known = probe_cache_read(PROBE_CACHE, gpu->address_text, key);
-		if (known) {
-			gpu_set_facts(gpu, key, known);
-			gpu_reconcile(gpu, manager->control);
-			continue;
-		}
 		manager->probe = probe_start(manager->conf->worker, gpu->address_text,
 					     conf_renderer_name(gpu->conf.renderer),
 					     gpu->conf.vulkan_device, manager_probe_done, manager,
@@ -263,11 +252,24 @@ static void manager_probe_next(struct manager *manager)
 		if (!manager->probe) {
 			g_warning("GPU %s: cannot probe: %s", gpu->address_text, error->message);
 			gpu_set_facts(gpu, key, NULL);
+			gpu_reconcile(gpu, manager->control);
 			continue;
 		}
 		manager->probe_gpu = gpu->address;
 		manager->probe_key = g_steal_pointer(&key);
 	}
+	if (!manager->probe && manager->examined)
+		g_steal_pointer(&manager->examined)(manager->examined_data);
+}
+
+void manager_when_examined(struct manager *manager, void (*fn)(void *data), void *data)
+{
+	if (!manager->probe) {
+		fn(data);
+		return;
+	}
+	manager->examined = fn;
+	manager->examined_data = data;
 }
 
 static void manager_rescan(struct manager *manager)
@@ -291,6 +293,7 @@ static void manager_rescan(struct manager *manager)
 			wanted.enable = false;
 		gpu_set_conf(gpu, &wanted);
 		gpu_set_device(gpu, device);
+		manager_recall_probe(gpu);
 		gpu_reconcile(gpu, manager->control);
 		if (nobodys && gpu->state == GPU_DISABLED)
 			g_ptr_array_remove_index(manager->gpus, i);
@@ -337,31 +340,6 @@ struct vgpu *manager_find_vgpu(const struct manager *manager, const char *uuid)
 	uint8_t id[UUID_BYTES];
 
 	return uuid_parse(uuid, id) ? manager_vgpu_by_id(manager, id) : NULL;
-}
-
-static gboolean manager_poll(void *data)
-{
-	struct manager *manager = data;
-
-	manager_refresh(manager);
-	return G_SOURCE_CONTINUE;
-}
-
-static void manager_poll_as_needed(struct manager *manager)
-{
-	bool needed = false;
-
-	for (unsigned int i = 0; i < manager->vgpus->len; i++) {
-		struct vgpu *vgpu = g_ptr_array_index(manager->vgpus, i);
-
-		needed |= vgpu->info.state != OCTAVO_VGPU_IDLE || !*vgpu->type;
-	}
-	if (needed && !manager->poll) {
-		manager->poll = g_timeout_add(MANAGER_POLL_MS, manager_poll, manager);
-	} else if (!needed && manager->poll) {
-		g_source_remove(manager->poll);
-		manager->poll = 0;
-	}
 }
 
 /* Its worker, if any, is let go and reaped. */
@@ -431,7 +409,6 @@ void manager_refresh(struct manager *manager)
 		manager_refresh_parents(manager);
 		manager_changed(manager);
 	}
-	manager_poll_as_needed(manager);
 }
 
 bool manager_resize(struct manager *manager, struct vgpu *vgpu, uint32_t width, uint32_t height,
@@ -514,11 +491,7 @@ struct vgpu *manager_create(struct manager *manager, const char *type, const cha
 
 static struct gpu *manager_gpu_of(struct manager *manager, const struct vgpu *vgpu)
 {
-	struct pci_address address = {
-		.domain = vgpu->info.domain,
-		.bus = vgpu->info.bus,
-		.devfn = vgpu->info.devfn,
-	};
+	struct pci_address address = vgpu_gpu_address(vgpu);
 
 	return manager_add_gpu(manager, &address);
 }
@@ -546,7 +519,7 @@ void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
 
 bool manager_is_probing(struct manager *manager, const struct vgpu *vgpu)
 {
-	g_autofree char *key = manager_wanted_probe(manager_gpu_of(manager, vgpu));
+	g_autofree char *key = gpu_wanted_probe(manager_gpu_of(manager, vgpu));
 
 	return key && manager->probe;
 }
@@ -596,9 +569,16 @@ static void manager_detach(struct manager *manager)
 	g_clear_pointer(&manager->control, control_close);
 	for (unsigned int i = manager->vgpus->len; i-- > 0;)
 		manager_drop_vgpu(manager, i);
-	manager_poll_as_needed(manager);
 	manager_event(manager, MANAGER_EVENT_MODULE, NULL, "octavo.ko is gone");
 	manager_rescan_soon(manager);
+}
+
+/* What records tell that never came is in the list that was just read. */
+static void manager_catch_up(struct manager *manager)
+{
+	g_warning("octavod was too slow for the module's records: it looks at every vGPU again");
+	for (unsigned int i = 0; i < manager->vgpus->len; i++)
+		vgpu_catch_up(g_ptr_array_index(manager->vgpus, i));
 }
 
 static void manager_control_event(const struct octavo_control_event *event, void *data)
@@ -614,6 +594,8 @@ static void manager_control_event(const struct octavo_control_event *event, void
 		manager_rescan_soon(manager);
 
 	manager_refresh(manager);
+	if (event->lost)
+		manager_catch_up(manager);
 	vgpu = manager_vgpu_by_id(manager, event->uuid);
 	if (!vgpu)
 		return;
@@ -732,8 +714,6 @@ void manager_free(struct manager *manager)
 	if (!manager)
 		return;
 	manager->listener = NULL;
-	if (manager->poll)
-		g_source_remove(manager->poll);
 	if (manager->rescan)
 		g_source_remove(manager->rescan);
 	uevent_free(manager->uevent);

@@ -89,6 +89,8 @@ void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
 			  struct worker_setup *setup);
 /* The arbiter of its GPU, or NULL. */
 struct arbiter *manager_arbiter(struct manager *manager, const struct vgpu *vgpu);
+/* Calls @fn once no GPU is being examined for what it can render: now, or later from the main loop. */
+void manager_when_examined(struct manager *manager, void (*fn)(void *data), void *data);
 /* Whether it is still being found out what its GPU can render. */
 bool manager_is_probing(struct manager *manager, const struct vgpu *vgpu);
 void manager_changed(struct manager *manager);

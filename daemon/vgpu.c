@@ -12,28 +12,28 @@
 #define VGPU_GONE_MS	1000u	/* what one gets that has already closed its session */
 #define VGPU_TRIES	3u	/* workers that an open may lose before it is refused */
 
-/* sysfs shows a new mdev's type a moment after the module tells of it. True if it is news. */
-static bool vgpu_read_type(struct vgpu *vgpu)
+struct pci_address vgpu_gpu_address(const struct vgpu *vgpu)
 {
-	char *type = *vgpu->type ? NULL : device_mdev_type("", vgpu->uuid);
-
-	if (!type)
-		return false;
-	g_free(vgpu->type);
-	vgpu->type = type;
-	return true;
+	return (struct pci_address){
+		.domain = vgpu->info.domain,
+		.bus = vgpu->info.bus,
+		.devfn = vgpu->info.devfn,
+	};
 }
 
 struct vgpu *vgpu_new(struct manager *manager, const struct octavo_vgpu *info)
 {
 	struct vgpu *vgpu = g_new0(struct vgpu, 1);
+	struct pci_address address;
 
 	vgpu->manager = manager;
 	vgpu->info = *info;
+	address = vgpu_gpu_address(vgpu);
 	uuid_format(info->uuid, vgpu->uuid);
 	vgpu->path = ident_path("vgpu", vgpu->uuid);
-	vgpu->type = g_strdup("");
-	vgpu_read_type(vgpu);
+	vgpu->type = device_type_id("", &address, info->eighths);
+	if (!vgpu->type)
+		vgpu->type = g_strdup("");
 	vgpu->opener = info->opener_pid ? opener_read((pid_t)info->opener_pid) : g_strdup("");
 	vgpu->last_error = g_strdup("");
 	return vgpu;
@@ -77,7 +77,6 @@ const char *vgpu_state_name(uint32_t state)
 bool vgpu_update(struct vgpu *vgpu, const struct octavo_vgpu *info)
 {
 	struct octavo_vgpu before = vgpu->info;
-	bool typed = vgpu_read_type(vgpu);
 
 	vgpu->info = *info;
 	if (info->session == vgpu->session &&
@@ -90,7 +89,7 @@ bool vgpu_update(struct vgpu *vgpu, const struct octavo_vgpu *info)
 	}
 	/* Counters run all the time and are asked for apart */
 	before.counters = info->counters;
-	return memcmp(&before, info, sizeof(before)) != 0 || typed;
+	return memcmp(&before, info, sizeof(before)) != 0;
 }
 
 static void vgpu_worker_ended(struct worker *worker, const char *how, void *data)
@@ -142,10 +141,8 @@ static void vgpu_start(struct vgpu *vgpu)
 
 	if (!control)
 		return;
-	vgpu->waits = manager_is_probing(vgpu->manager, vgpu);
-	if (vgpu->waits) {
-		g_message("vGPU %s: its open waits until it is known what the GPU can render",
-			  vgpu->uuid);
+	if (manager_is_probing(vgpu->manager, vgpu)) {
+		vgpu_refuse(vgpu, "its GPU is being examined, try again in a moment");
 		return;
 	}
 	fd = control_session_open(control, vgpu->info.uuid, vgpu->session, &error);
@@ -232,13 +229,20 @@ void vgpu_closed(struct vgpu *vgpu, uint64_t session)
 	share_close(&vgpu->share);
 	vgpu->session = 0;
 	vgpu->served = false;
-	vgpu->waits = false;
 }
 
-void vgpu_probed(struct vgpu *vgpu)
+void vgpu_catch_up(struct vgpu *vgpu)
 {
-	if (vgpu->waits)
-		vgpu_start(vgpu);
+	uint64_t session = vgpu->info.session;
+
+	if (vgpu->session && vgpu->session != session)
+		vgpu_closed(vgpu, vgpu->session);
+	if (!session || vgpu->info.worker_pid)
+		return;
+	if (vgpu->session != session)
+		vgpu_opened(vgpu, session);
+	else if (!vgpu->restart)
+		vgpu_worker_gone(vgpu, session);
 }
 
 /* The worker of an earlier octavod has the gate; without it the worker runs on ungoverned. */

@@ -22,14 +22,13 @@ struct vgpu {
 	struct octavo_vgpu info;	/* as last listed by the module */
 	char uuid[UUID_TEXT_BYTES];
 	char *path;			/* D-Bus object */
-	char *type;			/* "amdgpu-octavo_1_4", or "" */
+	char *type;			/* "amdgpu-octavo_1_4"; "" if its GPU is gone */
 	char *opener;			/* VM or program that holds it, or "" */
 	bool listed;			/* manager.c: met in the list under way */
 
 	uint64_t session;		/* the open that is served, 0: none */
 	bool served;			/* this open has had a worker that was ready */
 	struct share share;		/* of this open */
-	bool waits;			/* for the probe of its GPU, then a worker starts */
 	struct worker *worker;
 	int64_t started_us;
 	struct backoff backoff;
@@ -54,8 +53,10 @@ void vgpu_closed(struct vgpu *vgpu, uint64_t session);
 /* An earlier octavod's worker serves it. */
 void vgpu_adopt(struct vgpu *vgpu);
 
-/* The probe of its GPU has ended. */
-void vgpu_probed(struct vgpu *vgpu);
+/* Records were lost: does what those about its open, as last listed, would have asked for. */
+void vgpu_catch_up(struct vgpu *vgpu);
+
+struct pci_address vgpu_gpu_address(const struct vgpu *vgpu);
 
 const char *vgpu_state_name(uint32_t state);
 

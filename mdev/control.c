@@ -37,6 +37,20 @@ bool control_present(void)
 	return READ_ONCE(control.present);
 }
 
+/* A guest can fail and reset its device at will: its changes of state must not fill the list. */
+static bool control_told(const struct octavo_control_event *event)
+{
+	const struct control_record *record;
+
+	if (event->type != OCTAVO_CONTROL_STATE)
+		return false;
+	list_for_each_entry(record, &control.records, node)
+		if (record->event.type == OCTAVO_CONTROL_STATE &&
+		    !memcmp(record->event.uuid, event->uuid, sizeof(event->uuid)))
+			return true;
+	return false;
+}
+
 static void control_append(const struct octavo_control_event *event)
 {
 	struct control_record *record;
@@ -48,7 +62,7 @@ static void control_append(const struct octavo_control_event *event)
 		record->event = *event;
 
 	spin_lock(&control.lock);
-	if (!control.present) {
+	if (!control.present || control_told(event)) {
 		spin_unlock(&control.lock);
 		kfree(record);
 		return;

@@ -280,6 +280,8 @@ enum {
 	OCTAVO_CONTROL_WORKER_GONE = 4,	/* the session fd was closed while the VM still holds the vGPU */
 	OCTAVO_CONTROL_CLOSED = 5,	/* the VFIO open has ended; the worker was told and should end */
 	OCTAVO_CONTROL_PARENT = 6,	/* a parent changed its state; uuid is zero */
+	OCTAVO_CONTROL_STATE = 7,	/* octavo_vgpu.state is another one; not sent for opens and ends,
+					   at most one per vGPU waits to be read */
 };
 
 /**

@@ -91,6 +91,7 @@ static int session_ready(struct octavo_session *session)
 		return -EINVAL;
 	WRITE_ONCE(vgpu->ready, true);
 	wake_up(&vgpu->ready_wait);
+	vgpu_tell_state(vgpu);
 	return 0;
 }
 
@@ -121,6 +122,7 @@ static int session_fail(struct octavo_session *session, const struct octavo_gene
 	vgpu->regs.status |= VIRTIO_CONFIG_S_NEEDS_RESET;
 	vgpu->regs.config_generation++;
 	irq_config(vgpu);
+	vgpu_tell_state(vgpu);
 	return 0;
 }
 

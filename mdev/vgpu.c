@@ -48,6 +48,7 @@ void vgpu_put(struct octavo_vgpu_device *vgpu)
 
 static u32 vgpu_state(const struct octavo_vgpu_device *vgpu)
 {
+	lockdep_assert_held(&vgpu->lock);
 	if (!vgpu->open_id)
 		return OCTAVO_VGPU_IDLE;
 	if (!vgpu->session || !vgpu->ready)
@@ -55,6 +56,17 @@ static u32 vgpu_state(const struct octavo_vgpu_device *vgpu)
 	if (vgpu->orphaned || (vgpu->regs.status & VIRTIO_CONFIG_S_NEEDS_RESET))
 		return OCTAVO_VGPU_NEEDS_RESET;
 	return OCTAVO_VGPU_OPEN;
+}
+
+/* To be called after whatever may have changed the state of an open. */
+void vgpu_tell_state(struct octavo_vgpu_device *vgpu)
+{
+	u32 state = vgpu_state(vgpu);
+
+	if (state == vgpu->told_state)
+		return;
+	vgpu->told_state = state;
+	control_post(OCTAVO_CONTROL_STATE, vgpu, vgpu->open_id, 0);
 }
 
 void vgpu_describe(struct octavo_vgpu_device *vgpu, struct octavo_vgpu *out)
@@ -142,6 +154,7 @@ void vgpu_reset(struct octavo_vgpu_device *vgpu)
 	console_reset(vgpu, generation);
 	events_restart(vgpu, generation, true);
 	atomic64_inc(&vgpu->counters.resets);
+	vgpu_tell_state(vgpu);
 }
 
 /* The worker is at rest and serves the generation that begins. */
@@ -176,6 +189,7 @@ void vgpu_session_attach(struct octavo_vgpu_device *vgpu, struct octavo_session 
 			events_post(vgpu, OCTAVO_EVENT_STATUS, vgpu->regs.status, 0, 0);
 	}
 	atomic64_inc(&vgpu->counters.workers);
+	vgpu_tell_state(vgpu);
 }
 
 static void vgpu_session_cut(struct octavo_vgpu_device *vgpu)
@@ -213,6 +227,7 @@ void vgpu_session_detach(struct octavo_vgpu_device *vgpu, struct octavo_session 
 		pr_warn("%pUl: worker %u is gone while process %u holds the vGPU%s\n", &vgpu->uuid,
 			session->pid, vgpu->opener_pid,
 			vgpu->orphaned ? "; the guest must reset the device" : "");
+		vgpu->told_state = vgpu_state(vgpu);
 		control_post(OCTAVO_CONTROL_WORKER_GONE, vgpu, vgpu->open_id, session->pid);
 	}
 	mutex_unlock(&vgpu->lock);
@@ -247,6 +262,7 @@ static void vgpu_end_open(struct octavo_vgpu_device *vgpu)
 	console_close(vgpu);
 	if (vgpu->session)
 		vgpu->session->open_id = 0;
+	vgpu->told_state = vgpu_state(vgpu);
 	mutex_unlock(&vgpu->lock);
 	control_post(OCTAVO_CONTROL_CLOSED, vgpu, open_id, 0);
 }
@@ -307,6 +323,7 @@ int vgpu_open(struct octavo_vgpu_device *vgpu)
 	vgpu->refusal[0] = '\0';
 	vgpu->ready = false;
 	vgpu->waiting = true;
+	vgpu->told_state = vgpu_state(vgpu);
 	config_init(vgpu);
 	vgpu_reset(vgpu);
 	mutex_unlock(&vgpu->lock);

@@ -228,6 +228,7 @@ struct octavo_vgpu_device {
 	bool waiting;			/* open_device waits for a worker */
 	bool ready;
 	bool orphaned;			/* a worker died under a running guest */
+	u32 told_state;			/* as octavod knows it, by whichever event */
 	char refusal[64];
 	wait_queue_head_t ready_wait;
 	struct octavo_session *session;
@@ -291,6 +292,7 @@ extern struct mutex vgpus_lock;
 extern struct list_head vgpus;
 struct octavo_vgpu_device *vgpu_find(const u8 uuid[16]);
 void vgpu_put(struct octavo_vgpu_device *vgpu);
+void vgpu_tell_state(struct octavo_vgpu_device *vgpu);
 void vgpu_describe(struct octavo_vgpu_device *vgpu, struct octavo_vgpu *out);
 void vgpu_reset(struct octavo_vgpu_device *vgpu);
 void vgpu_session_attach(struct octavo_vgpu_device *vgpu, struct octavo_session *session);

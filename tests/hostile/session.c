@@ -349,6 +349,7 @@ static void test_worker_killed(struct stage *stage)
 	worker_offer(&next);
 	check(!vgpu_info(stage->vm.uuid, &info) && info.state == OCTAVO_VGPU_NEEDS_RESET,
 	      "the guest must reset");
+	check(control_wait(OCTAVO_CONTROL_STATE, stage->vm.uuid, &event, 1000), "STATE tells so");
 	vm_write(&stage->vm, BAR0, COMMON(device_status), 0, 1);
 	check(worker_event(&next, &worker_told, 1000) && worker_told.type == OCTAVO_EVENT_RESET,
 	      "after the reset it hears RESET");
@@ -356,8 +357,28 @@ static void test_worker_killed(struct stage *stage)
 	check(!ioctl(fd, OCTAVO_READY), "READY again is harmless");
 	check(!vgpu_info(stage->vm.uuid, &info) && info.state == OCTAVO_VGPU_OPEN &&
 	      info.counters.workers == 2, "and serves");
+	check(control_wait(OCTAVO_CONTROL_STATE, stage->vm.uuid, &event, 1000), "STATE tells so");
 	close(vector);
 	stage->worker = next;
+}
+
+/* A guest that makes its worker fail and resets, without end, takes no record of another vGPU. */
+static void test_state_flood(struct stage *stage)
+{
+	struct octavo_control_event event;
+
+	control_drain();
+	for (unsigned int i = 0; i < 300; i++) {
+		struct octavo_generation generation = { .generation = stage->worker.generation };
+
+		if (ioctl(stage->worker.fd, OCTAVO_FAIL, &generation))
+			give_up("FAIL of %u", generation.generation);
+		vm_write(&stage->vm, BAR0, COMMON(device_status), 0, 1);
+		worker_serve(&stage->worker);
+	}
+	check(control_wait(OCTAVO_CONTROL_STATE, stage->vm.uuid, &event, 1000) && !event.lost,
+	      "600 changes of state lose no record");
+	check(!control_wait(OCTAVO_CONTROL_STATE, stage->vm.uuid, &event, 0), "and are told once");
 }
 
 void test_reset(void)
@@ -388,5 +409,6 @@ void test_reset(void)
 	worker_serve(&stage.worker);
 	check(stage.worker.guest[0x100] == 0x5a, "then memory is there again");
 	test_worker_killed(&stage);
+	test_state_flood(&stage);
 	stage_end(&stage);
 }

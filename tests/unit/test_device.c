@@ -35,6 +35,7 @@ static void types_of_sysfs(void)
 	char *root = folder_new();
 	GPtrArray *types;
 	struct device_type *type;
+	char *id;
 
 	add_type(root, "bochs-drm-octavo_1_8", "5\n");
 	add_type(root, "bochs-drm-octavo_1_2", "1\n");
@@ -50,6 +51,10 @@ static void types_of_sysfs(void)
 	CU_ASSERT_EQUAL(type->available, 5);
 	CU_ASSERT_STRING_EQUAL(type->device_api, "vfio-pci");
 	g_ptr_array_unref(types);
+	id = device_type_id(root, &address, 1);
+	CU_ASSERT_STRING_EQUAL(id, "bochs-drm-octavo_1_8");
+	g_free(id);
+	CU_ASSERT_PTR_NULL(device_type_id(root, &address, 2));
 	folder_free(root);
 }
 
@@ -61,7 +66,7 @@ static void no_types_no_trouble(void)
 	CU_ASSERT_EQUAL(types->len, 0);
 	g_ptr_array_unref(types);
 	CU_ASSERT_PTR_NULL(device_driver(root, &address));
-	CU_ASSERT_PTR_NULL(device_mdev_type(root, "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"));
+	CU_ASSERT_PTR_NULL(device_type_id(root, &address, 4));
 	CU_ASSERT_EQUAL(device_driver_vram(root, &address), 0);
 	folder_free(root);
 }

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # limit: 600
-# needs: proof
 # The lab itself: a stock guest runs under real KVM inside the host VM, its words and status exact.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # limit: 600
-# needs: proof
 # Two guests boot and run at the same time, each on its own kernel.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"

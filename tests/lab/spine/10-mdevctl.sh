@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # mdevctl's whole life of a vGPU: types, define, start, stop, autostart when the GPU comes, undefine.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"

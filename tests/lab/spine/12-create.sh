@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # A UUID exists once: a second create is EEXIST, of three at once exactly one wins, on one GPU or
 # on two, and nothing leaks. octavod and octavoctl see what was created.
 set -euo pipefail
