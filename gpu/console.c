@@ -29,8 +29,7 @@ void console_destroy(struct console *console)
 /* The cursor's rectangle as far as it lies in the plane. */
 static bool console_cursor_area(const struct console *console, struct rect *area)
 {
-	int64_t left = (int64_t)console->cursor.x - console->cursor.hot_x;
-	int64_t top = (int64_t)console->cursor.y - console->cursor.hot_y;
+	int64_t left = console->cursor.x, top = console->cursor.y;
 	int64_t right = left + console->cursor.width, bottom = top + console->cursor.height;
 
 	if (!console->cursor.visible)
@@ -72,13 +71,11 @@ static void console_blend(struct console *console, const struct rect *area)
 		return;
 	for (uint32_t y = common.y; y < common.y + common.height; y++) {
 		const uint32_t *above = console->cursor.pixels +
-			(size_t)((int64_t)y - console->cursor.y + console->cursor.hot_y) *
-			CURSOR_SIDE_MAX;
+			(size_t)((int64_t)y - console->cursor.y) * CURSOR_SIDE_MAX;
 		uint32_t *line = console->pixels + (size_t)y * console->width;
 
 		for (uint32_t x = common.x; x < common.x + common.width; x++)
-			line[x] = blend(line[x], above[(int64_t)x - console->cursor.x +
-						       console->cursor.hot_x]);
+			line[x] = blend(line[x], above[(int64_t)x - console->cursor.x]);
 	}
 }
 
@@ -188,8 +185,7 @@ void console_damage(struct console *console, const struct rect *area)
 	pthread_mutex_unlock(&console->lock);
 }
 
-void console_cursor(struct console *console, const struct surface *surface, uint32_t hot_x,
-		    uint32_t hot_y)
+void console_cursor(struct console *console, const struct surface *surface)
 {
 	struct rect before, after;
 	bool visible;
@@ -207,8 +203,6 @@ void console_cursor(struct console *console, const struct surface *surface, uint
 		console->cursor.visible = true;
 		console->cursor.width = whole.width;
 		console->cursor.height = whole.height;
-		console->cursor.hot_x = hot_x;
-		console->cursor.hot_y = hot_y;
 	} else {
 		console_drop_cursor(console);
 	}

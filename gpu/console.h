@@ -41,8 +41,7 @@ struct console {
 	struct rect view;		/* the part of @surface that is shown */
 	struct {
 		bool visible;
-		int32_t x, y;		/* of the hot spot, in the plane */
-		uint32_t hot_x, hot_y;
+		int32_t x, y;		/* of its upper left corner, in the plane */
 		uint32_t width, height;
 		uint32_t *pixels;	/* premultiplied ARGB8888, CURSOR_SIDE_MAX a line */
 	} cursor;
@@ -64,8 +63,7 @@ void console_show(struct console *console, struct surface *surface, const struct
 void console_damage(struct console *console, const struct rect *area);
 
 /* @surface is copied; NULL hides the cursor. */
-void console_cursor(struct console *console, const struct surface *surface, uint32_t hot_x,
-		    uint32_t hot_y);
+void console_cursor(struct console *console, const struct surface *surface);
 void console_move(struct console *console, int32_t x, int32_t y);
 
 #endif

@@ -5,6 +5,10 @@
 
 #include "gpu/log.h"
 
+/*
+ * The position is that of the image's corner, as KMS has it. The hot spot is for a host that draws
+ * the cursor as its own pointer; here the image is part of the picture.
+ */
 static uint32_t cursor_update(struct gpu *gpu, const struct virtio_gpu_update_cursor *request)
 {
 	uint32_t id = le32toh(request->resource_id);
@@ -14,14 +18,13 @@ static uint32_t cursor_update(struct gpu *gpu, const struct virtio_gpu_update_cu
 		surface = resource_surface(&gpu->resources, id);
 		if (!surface && gpu->cursor_3d) {
 			/* pixels in the GPU's memory come when the renderer has time to fetch them */
-			gpu->cursor_3d->show(gpu->cursor_3d->context, id, le32toh(request->hot_x),
-					     le32toh(request->hot_y));
+			gpu->cursor_3d->show(gpu->cursor_3d->context, id);
 			return VIRTIO_GPU_RESP_OK_NODATA;
 		}
 		if (!surface)
 			return VIRTIO_GPU_RESP_ERR_INVALID_RESOURCE_ID;
 	}
-	console_cursor(gpu->console, surface, le32toh(request->hot_x), le32toh(request->hot_y));
+	console_cursor(gpu->console, surface);
 	surface_put(surface);
 	return VIRTIO_GPU_RESP_OK_NODATA;
 }

@@ -25,7 +25,7 @@ struct scanout {
 
 /* What the cursor's thread hands to the renderer; NULL where there is none. */
 struct gpu_cursor_3d {
-	void (*show)(void *context, uint32_t resource_id, uint32_t hot_x, uint32_t hot_y);
+	void (*show)(void *context, uint32_t resource_id);
 	void *context;
 };
 

@@ -219,8 +219,7 @@ uint32_t picture_flush(struct renderer *renderer, struct command *command)
 	return OK;
 }
 
-void picture_cursor(struct renderer *renderer, uint32_t resource_id, uint32_t hot_x,
-		    uint32_t hot_y)
+void picture_cursor(struct renderer *renderer, uint32_t resource_id)
 {
 	struct resource *resource = resource_find(&renderer->gpu->resources, resource_id);
 	struct virtio_gpu_box box = { .d = 1 };
@@ -240,7 +239,7 @@ void picture_cursor(struct renderer *renderer, uint32_t resource_id, uint32_t ho
 	renderer_enter(renderer);
 	if (!virgl_renderer_transfer_read_iov(resource_id, 0, 0, surface->stride, 0,
 					      (struct virgl_box *)&box, 0, &iov, 1))
-		console_cursor(renderer->gpu->console, surface, hot_x, hot_y);
+		console_cursor(renderer->gpu->console, surface);
 	renderer_leave(renderer);
 	surface_put(surface);
 }

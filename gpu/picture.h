@@ -17,8 +17,7 @@ uint32_t picture_flush(struct renderer *renderer, struct command *command);
 
 /* Reads @area (NULL: all) of head 0's resource into what the console shows. */
 void picture_refresh(struct renderer *renderer, const struct rect *area);
-void picture_cursor(struct renderer *renderer, uint32_t resource_id, uint32_t hot_x,
-		    uint32_t hot_y);
+void picture_cursor(struct renderer *renderer, uint32_t resource_id);
 /* Head 0 shows nothing of the renderer's any more. */
 void picture_drop(struct renderer *renderer);
 

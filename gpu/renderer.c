@@ -89,15 +89,12 @@ void renderer_refresh(struct renderer *renderer)
 	renderer_signal(renderer->wake_fd);
 }
 
-void renderer_cursor(struct renderer *renderer, uint32_t resource_id, uint32_t hot_x,
-		     uint32_t hot_y)
+void renderer_cursor(struct renderer *renderer, uint32_t resource_id)
 {
 	/* only the last one is ever seen: a guest cannot pile them up */
 	pthread_mutex_lock(&renderer->lock);
 	renderer->cursor.wanted = true;
 	renderer->cursor.resource_id = resource_id;
-	renderer->cursor.hot_x = hot_x;
-	renderer->cursor.hot_y = hot_y;
 	pthread_mutex_unlock(&renderer->lock);
 	renderer_signal(renderer->wake_fd);
 }
@@ -473,7 +470,7 @@ static void renderer_next(struct renderer *renderer)
 {
 	struct renderer_job *job = NULL;
 	bool notify = false, refresh, cursor;
-	uint32_t resource_id, hot_x, hot_y;
+	uint32_t resource_id;
 
 	pthread_mutex_lock(&renderer->lock);
 	refresh = renderer->refresh;
@@ -481,8 +478,6 @@ static void renderer_next(struct renderer *renderer)
 	cursor = renderer->cursor.wanted;
 	renderer->cursor.wanted = false;
 	resource_id = renderer->cursor.resource_id;
-	hot_x = renderer->cursor.hot_x;
-	hot_y = renderer->cursor.hot_y;
 	job = renderer->first;
 	if (job) {
 		renderer->first = job->next;
@@ -500,7 +495,7 @@ static void renderer_next(struct renderer *renderer)
 	if (refresh)
 		picture_refresh(renderer, NULL);
 	if (cursor)
-		picture_cursor(renderer, resource_id, hot_x, hot_y);
+		picture_cursor(renderer, resource_id);
 	if (!job)
 		return;
 	renderer_run(renderer, job);

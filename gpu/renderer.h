@@ -101,7 +101,7 @@ struct renderer {
 	bool stop;
 	struct {
 		bool wanted;
-		uint32_t resource_id, hot_x, hot_y;
+		uint32_t resource_id;
 	} cursor;
 	int wake_fd;			/* eventfd, for the thread */
 	bool used;			/* atomic */
@@ -148,8 +148,7 @@ bool renderer_submit(struct renderer *renderer, struct command *command);
 /* Head 0's picture is wanted as it is now: somebody begins to look. */
 void renderer_refresh(struct renderer *renderer);
 /* A cursor whose pixels have to be read back. */
-void renderer_cursor(struct renderer *renderer, uint32_t resource_id, uint32_t hot_x,
-		     uint32_t hot_y);
+void renderer_cursor(struct renderer *renderer, uint32_t resource_id);
 /* The module lost a range of the window. */
 void renderer_window_lost(struct renderer *renderer, uint64_t offset, uint64_t length);
 

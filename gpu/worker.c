@@ -112,11 +112,11 @@ static const struct renderer_ops worker_renderer_ops = {
 	.show_again = worker_window_show_again,
 };
 
-static void worker_cursor_3d(void *context, uint32_t resource_id, uint32_t hot_x, uint32_t hot_y)
+static void worker_cursor_3d(void *context, uint32_t resource_id)
 {
 	struct worker *worker = context;
 
-	renderer_cursor(&worker->renderer, resource_id, hot_x, hot_y);
+	renderer_cursor(&worker->renderer, resource_id);
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ static void test_cursor(void)
 	pixels[0] = 0xff123456;
 	pixels[1] = 0x00000000;
 	pixels[2] = 0x80000080;		/* half, premultiplied */
-	console_cursor(&console, cursor, 0, 0);
+	console_cursor(&console, cursor);
 	console_move(&console, 20, 10);
 	CU_ASSERT_EQUAL(at(20, 10), 0x123456);
 	CU_ASSERT_EQUAL(at(21, 10), 10 * 64 + 21);
@@ -176,13 +176,15 @@ static void test_cursor(void)
 	console_damage(&console, &(struct rect){ 0, 0, 64, 64 });
 	CU_ASSERT_EQUAL(at(40, 40), 0x123456);
 	/* half outside, and far outside */
-	console_cursor(&console, cursor, 8, 8);
-	console_move(&console, 0, 0);
+	pixels[8 * 16 + 8] = 0xff654321;
+	console_cursor(&console, cursor);
+	console_move(&console, -8, -8);
+	CU_ASSERT_EQUAL(at(0, 0), 0x654321);
 	console_move(&console, INT32_MIN, INT32_MAX);
+	console_move(&console, INT32_MAX, INT32_MIN);
 	console_move(&console, 63, 63);
-	CU_ASSERT_EQUAL(at(55, 55), 0x123456);
-	console_cursor(&console, cursor, UINT32_MAX, UINT32_MAX);
-	console_cursor(&console, NULL, 0, 0);
+	CU_ASSERT_EQUAL(at(63, 63), 0x123456);
+	console_cursor(&console, NULL);
 	for (uint32_t i = 0; i < 64 * 64; i++)
 		CU_ASSERT_EQUAL(plane[i] & RGB, i);
 	surface_put(cursor);

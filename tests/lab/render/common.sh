@@ -3,8 +3,8 @@
 
 # GPUs of the lab are rendered by llvmpipe, which has no PCI address: it is named.
 render_configure() {
-	grep -qs '^vulkan_device = llvmpipe' /etc/octavo/octavo.conf.d/render.conf && return
-	printf '[gpu any]\nrenderer = venus\nvulkan_device = llvmpipe\n' \
+	grep -qs '^vulkan-device = llvmpipe' /etc/octavo/octavo.conf.d/render.conf && return
+	printf '[gpu any]\nrenderer = venus\nvulkan-device = llvmpipe\n' \
 		>/etc/octavo/octavo.conf.d/render.conf
 	systemctl restart octavod
 	# the software renderer takes its time under an emulated CPU, and an open does not wait for it

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # What modetest draws in the guest is what the host's screendump shows, pixel for pixel, from the
 # smallest common mode to the largest.
 # limit: 300
