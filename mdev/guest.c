@@ -20,6 +20,7 @@
 
 #define CHUNK_PAGES	32u		/* 128 KiB a pin: rings and framebuffers are neighbours */
 #define PAGES_LIMIT_MIN	2048u		/* twice OCTAVO_GUEST_PIN_MAX and its overhang, and some */
+#define REFUSAL_SECONDS	10u
 #define SCRATCH_MAX	4096u		/* pages shown as scratch; kept only to find them again */
 
 /*
@@ -31,6 +32,11 @@ static unsigned int guest_pin_pages = 65536;
 module_param(guest_pin_pages, uint, 0644);
 MODULE_PARM_DESC(guest_pin_pages,
 		 "Most pages of guest memory pinned for one vGPU's worker before old ones are let go (default 65536, at least 2048)");
+
+struct page_range {
+	unsigned long first;
+	unsigned long last;
+};
 
 struct guest_pin {
 	struct list_head node;		/* octavo_guest.pins */
@@ -160,19 +166,25 @@ static void guest_forget(struct octavo_vgpu_device *vgpu, unsigned long first, u
 	pins_free(vgpu, &erased);
 }
 
-static void guest_evict(struct octavo_vgpu_device *vgpu, u32 room)
+/* Evicts the oldest pins, but none of @keep, until @room more pages fit; false if they do not. */
+static bool guest_evict(struct octavo_vgpu_device *vgpu, u32 room, const struct page_range *keep)
 {
 	u64 limit = max(READ_ONCE(guest_pin_pages), PAGES_LIMIT_MIN);
 	struct octavo_guest *g = &vgpu->guest;
-	struct guest_pin *pin;
+	struct guest_pin *pin, *next;
 	LIST_HEAD(erased);
 
-	while (g->pinned + room > limit && !list_empty(&g->pins)) {
-		pin = list_first_entry(&g->pins, struct guest_pin, node);
+	limit = min(limit, g->allowed);
+	list_for_each_entry_safe(pin, next, &g->pins, node) {
+		if (g->pinned + room <= limit)
+			break;
+		if (pin->first <= keep->last && pin->first + pin->count > keep->first)
+			continue;
 		pin_erase(g, pin, &erased);
 		guest_zap(g, pin->first, pin->first + pin->count - 1);
 	}
 	pins_free(vgpu, &erased);
+	return g->pinned + room <= limit;
 }
 
 static struct guest_pin *pin_writable_or_not(struct octavo_vgpu_device *vgpu, unsigned long first,
@@ -186,20 +198,44 @@ static struct guest_pin *pin_writable_or_not(struct octavo_vgpu_device *vgpu, un
 }
 
 /* Pins the page, with its neighbours where they are not pinned yet and can be. */
-static struct guest_pin *guest_pin_page(struct octavo_vgpu_device *vgpu, unsigned long index)
+static struct guest_pin *guest_try_pin(struct octavo_vgpu_device *vgpu, unsigned long index,
+				       const struct page_range *keep)
 {
 	unsigned long first = round_down(index, (unsigned long)CHUNK_PAGES);
 	struct octavo_guest *g = &vgpu->guest;
 	struct guest_pin *pin;
 
-	guest_evict(vgpu, CHUNK_PAGES);
-	if (!xa_find(&g->pages, &first, first + CHUNK_PAGES - 1, XA_PRESENT)) {
+	if (guest_evict(vgpu, CHUNK_PAGES, keep) &&
+	    !xa_find(&g->pages, &first, first + CHUNK_PAGES - 1, XA_PRESENT)) {
 		pin = pin_writable_or_not(vgpu, round_down(index, (unsigned long)CHUNK_PAGES),
 					  CHUNK_PAGES);
-		if (!IS_ERR(pin))
+		if (!IS_ERR(pin) || (pin == ERR_PTR(-ENOMEM) && g->pinned))
 			return pin;
 	}
+	if (!guest_evict(vgpu, 1, keep))
+		return ERR_PTR(-ENOMEM);
 	return pin_writable_or_not(vgpu, index, 1);
+}
+
+/*
+ * As above; the pages of @keep stay. What the opener's memlock limit has refused is not asked for
+ * again for a while, since the kernel logs each refusal: fewer pages are kept instead.
+ */
+static struct guest_pin *guest_pin_page(struct octavo_vgpu_device *vgpu, unsigned long index,
+					const struct page_range *keep)
+{
+	struct octavo_guest *g = &vgpu->guest;
+	struct guest_pin *pin;
+
+	if (time_after(jiffies, g->refused + REFUSAL_SECONDS * HZ))
+		g->allowed = U64_MAX;
+	for (;;) {
+		pin = guest_try_pin(vgpu, index, keep);
+		if (pin != ERR_PTR(-ENOMEM) || !g->pinned || g->pinned >= g->allowed)
+			return pin;
+		g->allowed = g->pinned;
+		g->refused = jiffies;
+	}
 }
 
 static void guest_scratch(struct octavo_vgpu_device *vgpu, unsigned long index)
@@ -266,12 +302,13 @@ static vm_fault_t guest_insert_pin(struct vm_fault *vmf, const struct guest_pin 
 /* Pins or marks as scratch what a fault did not find; the caller holds no mmap_lock. */
 static void guest_populate(struct octavo_session *session, unsigned long index)
 {
+	const struct page_range keep = { index, index };
 	struct octavo_vgpu_device *vgpu = session->vgpu;
 	struct octavo_guest *g = &vgpu->guest;
 
 	mutex_lock(&g->lock);
 	if (g->epoch.session == session && g->epoch.live && !xa_load(&g->pages, index) &&
-	    IS_ERR(guest_pin_page(vgpu, index)))
+	    IS_ERR(guest_pin_page(vgpu, index, &keep)))
 		guest_scratch(vgpu, index);
 	mutex_unlock(&g->lock);
 }
@@ -368,6 +405,7 @@ void guest_reset(struct octavo_vgpu_device *vgpu, u32 generation)
 {
 	mutex_lock(&vgpu->guest.lock);
 	guest_stop(vgpu);
+	vgpu->guest.allowed = U64_MAX;
 	vgpu->guest.epoch.generation = generation;
 	mutex_unlock(&vgpu->guest.lock);
 }
@@ -435,7 +473,8 @@ static int pin_error(int error)
 	}
 }
 
-static int guest_pin_index(struct octavo_vgpu_device *vgpu, unsigned long index, bool write)
+static int guest_pin_index(struct octavo_vgpu_device *vgpu, unsigned long index,
+			   const struct page_range *range, bool write)
 {
 	struct octavo_guest *g = &vgpu->guest;
 	struct guest_pin *pin;
@@ -448,7 +487,7 @@ static int guest_pin_index(struct octavo_vgpu_device *vgpu, unsigned long index,
 	}
 	pin = entry;
 	if (!pin) {
-		pin = guest_pin_page(vgpu, index);
+		pin = guest_pin_page(vgpu, index, range);
 		if (IS_ERR(pin))
 			return pin_error((int)PTR_ERR(pin));
 	}
@@ -462,7 +501,8 @@ int guest_pin(struct octavo_vgpu_device *vgpu, struct octavo_session *session,
 	      const struct octavo_guest_range *range)
 {
 	struct octavo_guest *g = &vgpu->guest;
-	unsigned long index, last;
+	struct page_range pages;
+	unsigned long index;
 	int ret;
 
 	if (range->flags & ~OCTAVO_GUEST_WRITE || !range->length)
@@ -471,13 +511,13 @@ int guest_pin(struct octavo_vgpu_device *vgpu, struct octavo_session *session,
 		return -E2BIG;
 	if (range->iova >= OCTAVO_GUEST_BYTES || range->length > OCTAVO_GUEST_BYTES - range->iova)
 		return -EFAULT;
-	index = (unsigned long)(range->iova >> PAGE_SHIFT);
-	last = (unsigned long)((range->iova + range->length - 1) >> PAGE_SHIFT);
+	pages.first = (unsigned long)(range->iova >> PAGE_SHIFT);
+	pages.last = (unsigned long)((range->iova + range->length - 1) >> PAGE_SHIFT);
 
 	mutex_lock(&g->lock);
 	ret = epoch_check(&g->epoch, session, range->generation);
-	for (; !ret && index <= last; index++)
-		ret = guest_pin_index(vgpu, index, range->flags & OCTAVO_GUEST_WRITE);
+	for (index = pages.first; !ret && index <= pages.last; index++)
+		ret = guest_pin_index(vgpu, index, &pages, range->flags & OCTAVO_GUEST_WRITE);
 	mutex_unlock(&g->lock);
 	return ret;
 }

@@ -464,8 +464,9 @@ struct octavo_window {
  * a read-only one, shows a scratch page and counts in octavo_status.guest_errors; nothing raises
  * SIGBUS. Scratch stays where it was shown, and later accesses to it are not counted, until
  * OCTAVO_GUEST_PIN or OCTAVO_GUEST_DROP touch the page: what must be right is pinned first.
- * Pins are evicted when there are too many (module parameter guest_pin_pages). The kernel cannot
- * pin this mapping (io_uring's fixed buffers, O_DIRECT: EFAULT), but copies from and to it.
+ * Old pins are evicted when there are too many: by the module parameter guest_pin_pages, or for the
+ * opener's memlock limit. The kernel cannot pin this mapping (io_uring's fixed buffers, O_DIRECT:
+ * EFAULT), but copies from and to it.
  */
 #define OCTAVO_GUEST_BYTES	(1ULL << 46)
 
@@ -479,7 +480,8 @@ struct octavo_window {
  * Makes the pages of the range present in the window, so that the accesses that follow are known to
  * be good until the guest unmaps them. There is no unpin for it to pair with: pages stay until they
  * are evicted, unmapped or dropped. Errors: EFAULT not (all) mapped by the guest, or a BAR; EACCES
- * read-only for the guest's devices; ENOMEM the opener's memlock limit; E2BIG.
+ * read-only for the guest's devices; ENOMEM the opener's memlock limit does not hold the range at
+ * once; E2BIG.
  */
 struct octavo_guest_range {
 	__u32 generation;

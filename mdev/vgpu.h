@@ -196,6 +196,8 @@ struct octavo_guest {
 	struct list_head pins;		/* least recently used first */
 	struct address_space *mapping;	/* of the session fd */
 	u64 pinned;			/* pages */
+	u64 allowed;			/* pages, after the opener's memlock limit refused more ... */
+	unsigned long refused;		/* ... at this time, jiffies */
 	u32 scratched;			/* scratch entries in @pages */
 };
 

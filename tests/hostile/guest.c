@@ -182,7 +182,9 @@ static void test_eviction(struct stage *stage)
 static void test_memlock(struct stage *stage)
 {
 	struct rlimit was, low;
+	struct octavo_vgpu info;
 	uint64_t errors, i;
+	bool same = true;
 	uint8_t *more;
 	int ret = 0;
 
@@ -197,11 +199,31 @@ static void test_memlock(struct stage *stage)
 		give_up("cannot map");
 	for (i = 0; i < LIMITED_BYTES && !ret; i += 1ull << 20)
 		ret = worker_pin(&stage->worker, LIMITED_IOVA + i, 1ull << 20, true);
-	check_errno(ret, ENOMEM, "the opener's memlock limit, after %u MiB", (unsigned int)(i >> 20));
+	check_errno(ret, 0, "the opener's memlock limit makes room, %u MiB pinned",
+		    (unsigned int)(i >> 20));
+	for (i = 0; i < LIMITED_BYTES; i += PAGE)
+		stage->worker.guest[LIMITED_IOVA + i] = (uint8_t)(i >> 14);
+	for (i = 0; i < LIMITED_BYTES; i += PAGE)
+		same &= more[i] == (uint8_t)(i >> 14);
+	check(same, "16 MiB written right through a limit of 4 MiB");
+	check(!vgpu_info(stage->vm.uuid, &info) && info.counters.guest_pinned <= 1024,
+	      "%u pages pinned", (unsigned int)info.counters.guest_pinned);
+
+	low.rlim_cur = 256ull << 10;
+	setrlimit(RLIMIT_MEMLOCK, &low);
+	drop_all(&stage->worker);
+	check_errno(worker_pin(&stage->worker, LIMITED_IOVA, 1ull << 20, true), ENOMEM,
+		    "a range that it does not hold");
+	check_errno(worker_pin(&stage->worker, LIMITED_IOVA, 64ull << 10, true), 0,
+		    "one that it does");
+	low.rlim_cur = 0;
+	setrlimit(RLIMIT_MEMLOCK, &low);
+	drop_all(&stage->worker);
 	errors = stage->worker.status->guest_errors;
-	stage->worker.guest[LIMITED_IOVA + LIMITED_BYTES - PAGE] = 1;
-	check(!more[LIMITED_BYTES - PAGE] && stage->worker.status->guest_errors == errors + 1,
-	      "an access past it is scratch");
+	more[0] = 7;
+	stage->worker.guest[LIMITED_IOVA] = 1;
+	check(more[0] == 7 && stage->worker.status->guest_errors == errors + 1,
+	      "with a limit of 0 an access is scratch");
 	lock_capability(true);
 	setrlimit(RLIMIT_MEMLOCK, &was);
 	check_errno(vm_unmap(&stage->vm, LIMITED_IOVA, LIMITED_BYTES), 0, "unmapped");

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # A driver that breaks every rule of virtio gets errors and resets; the same worker serves it to the
 # end, and an honest one after it.
 # limit: 300
