@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 1500
 # A guest that reboots, starts another kernel by kexec, or rebinds its driver finds a working vGPU.
 set -euo pipefail

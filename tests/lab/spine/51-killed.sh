@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 600
 # kill -9 of QEMU, of the worker and of octavod: each is followed by a working guest.
 set -euo pipefail

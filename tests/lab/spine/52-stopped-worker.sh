@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 600
 # A worker that does not run costs the guest its pictures, never a vCPU.
 set -euo pipefail
