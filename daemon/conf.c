@@ -151,21 +151,33 @@ static bool set_policy(struct conf_gpu *gpu, const char *value)
 	return conf_policy_parse(value, &gpu->policy);
 }
 
-static bool set_slice(struct conf_gpu *gpu, const char *value)
+/* "2 ms" or "2500 us", not more than @most. */
+static bool conf_us(const char *value, unsigned int most, unsigned int *us)
 {
 	const char *unit;
 	uint64_t number;
 
-	if (!conf_number(value, &number, &unit) || number > CONF_SLICE_MAX_US)
+	if (!conf_number(value, &number, &unit) || number > most)
 		return false;
 	if (g_str_equal(unit, "ms"))
 		number *= 1000;
 	else if (!g_str_equal(unit, "us"))
 		return false;
-	if (number < CONF_SLICE_MIN_US || number > CONF_SLICE_MAX_US)
+	if (number > most)
 		return false;
-	gpu->slice_us = (unsigned int)number;
+	*us = (unsigned int)number;
 	return true;
+}
+
+static bool set_slice(struct conf_gpu *gpu, const char *value)
+{
+	return conf_us(value, CONF_SLICE_MAX_US, &gpu->slice_us) &&
+	       gpu->slice_us >= CONF_SLICE_MIN_US;
+}
+
+static bool set_busy_poll(struct conf_gpu *gpu, const char *value)
+{
+	return conf_us(value, CONF_BUSY_POLL_MAX_US, &gpu->busy_poll_us);
 }
 
 static const struct conf_gpu_key {
@@ -180,6 +192,7 @@ static const struct conf_gpu_key {
 	{ "vulkan-device", "auto, a Vulkan deviceUUID (32 hexadecimal digits), or part of a device's name", set_vulkan_device },
 	{ "policy", "best-effort, equal-share, fixed-share or elastic", set_policy },
 	{ "slice", "1 ms to 30 ms, in ms or us", set_slice },
+	{ "busy-poll", "0 us to 10 ms, in ms or us", set_busy_poll },
 };
 
 static bool set_worker(struct conf *conf, const char *value)
@@ -535,6 +548,8 @@ static void conf_inherit(struct conf_gpu *gpu, const struct conf_gpu *any)
 			gpu->policy = own.policy;
 		else if (gpu_keys[i].set == set_slice)
 			gpu->slice_us = own.slice_us;
+		else if (gpu_keys[i].set == set_busy_poll)
+			gpu->busy_poll_us = own.busy_poll_us;
 		else if (gpu_keys[i].set == set_vulkan_device) {
 			g_free(gpu->vulkan_device);
 			gpu->vulkan_device = g_steal_pointer(&own.vulkan_device);
@@ -562,6 +577,7 @@ struct conf *conf_load(const char *path, GError **error)
 	conf->any.heads = 1;
 	conf->any.policy = CONF_POLICY_ELASTIC;
 	conf->any.slice_us = CONF_SLICE_US;
+	conf->any.busy_poll_us = CONF_BUSY_POLL_US;
 	conf->gpus = g_array_new(FALSE, TRUE, sizeof(struct conf_gpu));
 	g_array_set_clear_func(conf->gpus, conf_clear_gpu);
 

@@ -16,6 +16,8 @@
 
 #define CONF_SLICE_MIN_US	1000u
 #define CONF_SLICE_MAX_US	30000u
+#define CONF_BUSY_POLL_US	200u
+#define CONF_BUSY_POLL_MAX_US	10000u
 #define CONF_VRAM_MIN_BYTES	(8ULL * 16 << 20)	/* what the module takes at least */
 
 enum conf_renderer {
@@ -46,6 +48,7 @@ struct conf_gpu {
 	char *vulkan_device;		/* deviceUUID or part of a name; NULL: by PCI address */
 	enum conf_policy policy;
 	unsigned int slice_us;
+	unsigned int busy_poll_us;	/* of its workers; 0: none */
 	unsigned int given;		/* which keys this group has; conf.c's own */
 };
 

@@ -506,6 +506,7 @@ void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
 		.uuid = vgpu->uuid,
 		.gpu = gpu->address_text,
 		.renderer = conf_renderer_name(gpu->conf.renderer),
+		.busy_poll_us = gpu->conf.busy_poll_us,
 		.vulkan_device = gpu->conf.vulkan_device,
 	};
 	if (!gpu->facts)

@@ -76,9 +76,10 @@ char **worker_arguments(const struct worker_setup *setup, bool gate)
 		{ "--gate-fd", gate ? G_STRINGIFY(WORKER_GATE_FD) : NULL },
 	};
 	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+	g_autofree char *busy_poll = g_strdup_printf("%u", setup->busy_poll_us);
 
 	g_strv_builder_add_many(builder, setup->program, "--uuid", setup->uuid, "--gpu", setup->gpu,
-				"--renderer", setup->renderer, NULL);
+				"--renderer", setup->renderer, "--busy-poll-us", busy_poll, NULL);
 	for (unsigned int i = 0; i < G_N_ELEMENTS(optional); i++)
 		if (optional[i][1])
 			g_strv_builder_add_many(builder, optional[i][0], optional[i][1], NULL);

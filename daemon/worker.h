@@ -24,6 +24,7 @@ struct worker_setup {
 	const char *uuid;
 	const char *gpu;		/* PCI address */
 	const char *renderer;
+	unsigned int busy_poll_us;
 	/* what a probe found, each or NULL */
 	const char *capsets;
 	const char *render_node;

@@ -30,6 +30,7 @@ static void usage(FILE *to)
 	      "                          or a part of its name (default: the one at --gpu)\n"
 	      "  --capsets LIST          what a probe found earlier: virgl, virgl2, venus or none,\n"
 	      "                          with commas; nothing is probed then\n"
+	      "  --busy-poll-us N        longest look for the next request (default 200; 0: none)\n"
 	      "  --vulkan-ids V:D        likewise vendor and device number, hexadecimal\n"
 	      "  --probe                 say what this host can do for the GPU, and end\n"
 	      "  --verbose               say more\n"
@@ -44,7 +45,7 @@ static int number(const char *option, const char *text)
 	errno = 0;
 	value = strtol(text, &end, 10);
 	if (errno || end == text || *end || value < 0 || value > INT_MAX) {
-		fprintf(stderr, "octavo-vgpu: %s wants a file descriptor, not '%s'\n", option, text);
+		fprintf(stderr, "octavo-vgpu: %s wants a number, not '%s'\n", option, text);
 		exit(2);
 	}
 	return (int)value;
@@ -140,7 +141,7 @@ static char **arguments_copy(int argc, char **argv, const struct worker_options 
 int main(int argc, char **argv)
 {
 	enum { OPT_SESSION_FD = 1, OPT_GATE_FD, OPT_UUID, OPT_GPU, OPT_RENDERER, OPT_RENDER_NODE,
-	       OPT_VULKAN_DEVICE, OPT_VULKAN_IDS, OPT_CAPSETS, OPT_PROBE, OPT_VERBOSE, OPT_HELP,
+	       OPT_VULKAN_DEVICE, OPT_VULKAN_IDS, OPT_CAPSETS, OPT_BUSY_POLL, OPT_PROBE, OPT_VERBOSE, OPT_HELP,
 	       OPT_VERSION };
 	static const struct option names[] = {
 		{ "session-fd", required_argument, NULL, OPT_SESSION_FD },
@@ -152,6 +153,7 @@ int main(int argc, char **argv)
 		{ "vulkan-device", required_argument, NULL, OPT_VULKAN_DEVICE },
 		{ "vulkan-ids", required_argument, NULL, OPT_VULKAN_IDS },
 		{ "capsets", required_argument, NULL, OPT_CAPSETS },
+		{ "busy-poll-us", required_argument, NULL, OPT_BUSY_POLL },
 		{ "probe", no_argument, NULL, OPT_PROBE },
 		{ "verbose", no_argument, NULL, OPT_VERBOSE },
 		{ "help", no_argument, NULL, OPT_HELP },
@@ -159,7 +161,7 @@ int main(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	static struct worker_options options = {
-		.session_fd = 3, .gate_fd = -1, .uuid = "(unnamed)",
+		.session_fd = 3, .gate_fd = -1, .uuid = "(unnamed)", .spin_ns = 200000,
 	};
 	static struct probe probe;
 	struct probe_wish wish = { .mode = PROBE_AUTO };
@@ -201,6 +203,9 @@ int main(int argc, char **argv)
 			break;
 		case OPT_CAPSETS:
 			capsets = optarg;
+			break;
+		case OPT_BUSY_POLL:
+			options.spin_ns = 1000ull * (unsigned int)number("--busy-poll-us", optarg);
 			break;
 		case OPT_PROBE:
 			only_probe = true;

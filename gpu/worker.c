@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpu/control.h"
@@ -20,10 +21,13 @@
 #include "gpu/log.h"
 #include "vfio/queue.h"
 #include "vfio/session.h"
+#include "vfio/spin.h"
 
 /* Requests of a queue that run before the loop looks at the session again. */
 #define WORKER_BATCH		64
 #define WORKER_EVENTS		16
+/* While it looks at empty queues, everything else waits this long at most. */
+#define WORKER_GLANCE_NS	20000u
 
 #define WORKER_FEATURES_2D                                                                         \
 	(1ULL << VIRTIO_F_VERSION_1 | 1ULL << VIRTIO_F_ACCESS_PLATFORM |                           \
@@ -53,6 +57,8 @@ struct worker {
 	bool running;		/* the driver said DRIVER_OK in the generation that is served */
 	bool failed;		/* and was told that it has to reset the device */
 	bool backlog[OCTAVO_QUEUES];	/* a batch ended before its queue was empty */
+	struct spin spin;
+	uint64_t emptied_ns;	/* when the last queue was found empty; 0: not since the last request */
 	bool closed;
 	bool has_renderer;
 	struct renderer renderer;
@@ -185,6 +191,19 @@ static int worker_run_command(struct worker *worker, unsigned int index, struct 
 	return command_finish(command);
 }
 
+static uint64_t worker_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool worker_can_serve(const struct worker *worker, unsigned int index)
+{
+	return worker->running && !(index == QUEUE_CONTROL && worker->stalled);
+}
+
 static void worker_serve(struct worker *worker, unsigned int index)
 {
 	struct queue *queue = &worker->queues[index];
@@ -192,20 +211,18 @@ static void worker_serve(struct worker *worker, unsigned int index)
 	int ret = 0;
 
 	worker->backlog[index] = false;
-	if (!worker->running || (index == QUEUE_CONTROL && worker->stalled))
+	if (!worker_can_serve(worker, index))
 		return;
 	worker_queue_enable(worker, index);
 	for (count = 0; count < WORKER_BATCH; count++) {
 		struct command *command;
 
 		ret = command_pop(queue, &command);
-		if (ret == 0) {
-			ret = queue_wait(queue);
-			if (ret > 0)
-				continue;
-		}
 		if (ret <= 0)
 			break;
+		if (worker->emptied_ns)
+			spin_came(&worker->spin, worker_now_ns() - worker->emptied_ns);
+		worker->emptied_ns = 0;
 		ret = worker_run_command(worker, index, command);
 		if (ret || (index == QUEUE_CONTROL && worker->stalled))
 			break;
@@ -213,8 +230,59 @@ static void worker_serve(struct worker *worker, unsigned int index)
 	worker->backlog[index] = count == WORKER_BATCH;
 	if (queue_signal(queue))
 		session_interrupt(&worker->session, index);
+	if (count)
+		worker->emptied_ns = worker_now_ns();
 	if (ret < 0)
 		worker_fail(worker, index, ret);
+}
+
+static bool worker_pending(struct worker *worker)
+{
+	bool found = false;
+
+	for (unsigned int index = 0; index < OCTAVO_QUEUES; index++) {
+		if (!worker_can_serve(worker, index) || !queue_pending(&worker->queues[index]))
+			continue;
+		worker->backlog[index] = true;
+		found = true;
+	}
+	return found;
+}
+
+/* Looks at the rings for as long as it is likely to pay. True: a request is there. */
+static bool worker_spin(struct worker *worker)
+{
+	uint64_t window_ns = spin_window(&worker->spin), now = worker_now_ns();
+	uint64_t glanced = now;
+	struct epoll_event other;
+
+	while (worker->emptied_ns && now - worker->emptied_ns < window_ns) {
+		if (worker_pending(worker))
+			return true;
+		now = worker_now_ns();
+		if (now - glanced < WORKER_GLANCE_NS)
+			continue;
+		if (epoll_wait(worker->epoll, &other, 1, 0) > 0)
+			break;
+		glanced = now;
+	}
+	return false;
+}
+
+/* Asks for kicks. True: a request was there before the guest knew of it. */
+static bool worker_arm(struct worker *worker)
+{
+	bool found = false;
+
+	for (unsigned int index = 0; index < OCTAVO_QUEUES; index++) {
+		int ret = worker_can_serve(worker, index) ? queue_wait(&worker->queues[index]) : 0;
+
+		if (ret < 0)
+			worker_fail(worker, index, ret);
+		if (ret > 0)
+			worker->backlog[index] = found = true;
+	}
+	return found;
 }
 
 static void worker_status(struct worker *worker, uint32_t status)
@@ -270,6 +338,7 @@ static void worker_reset(struct worker *worker, uint32_t generation)
 	worker->running = false;
 	worker->failed = false;
 	worker->stalled = false;
+	worker->emptied_ns = 0;
 	for (unsigned int index = 0; index < OCTAVO_QUEUES; index++)
 		queue_disable(&worker->queues[index]);
 	if (worker->has_renderer && renderer_is_used(&worker->renderer))
@@ -390,7 +459,8 @@ static int worker_loop(struct worker *worker)
 	int count, ret = 0;
 
 	while (!worker->closed && !ret) {
-		bool backlog = worker->backlog[QUEUE_CONTROL] || worker->backlog[QUEUE_CURSOR];
+		bool backlog = worker->backlog[QUEUE_CONTROL] || worker->backlog[QUEUE_CURSOR] ||
+			       worker_spin(worker) || worker_arm(worker);
 
 		count = epoll_wait(worker->epoll, ready, SOURCES, backlog ? 0 : -1);
 		if (count < 0 && errno != EINTR)
@@ -507,6 +577,7 @@ int worker_run(const struct worker_options *options)
 	int ret;
 
 	worker.options = options;
+	worker.spin.limit_ns = options->spin_ns;
 	ret = session_init(&worker.session, options->session_fd);
 	if (ret) {
 		log_error("file descriptor %d is not a session of octavo.ko's interface version %d: %s",

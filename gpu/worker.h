@@ -10,6 +10,7 @@
 #define OCTAVO_GPU_WORKER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "gpu/renderer.h"
 
@@ -17,6 +18,7 @@ struct worker_options {
 	int session_fd;
 	int gate_fd;		/* -1: none */
 	const char *uuid;	/* for log lines */
+	uint64_t spin_ns;	/* longest look at empty queues before waiting for a kick, see spin.h */
 	struct renderer_options renderer;	/* capsets 0: 2D only */
 	char *const *arguments;	/* of a copy that takes over, NULL at the end */
 };

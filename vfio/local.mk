@@ -5,4 +5,5 @@ liboctavo_vfio_la_SOURCES = \
 	vfio/guest.c vfio/guest.h \
 	vfio/queue.c vfio/queue.h \
 	vfio/session.c vfio/session.h \
+	vfio/spin.c vfio/spin.h \
 	vfio/window.c vfio/window.h

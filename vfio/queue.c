@@ -266,6 +266,15 @@ out:
 	return wanted;
 }
 
+bool queue_pending(struct queue *queue)
+{
+	uint16_t idx = 0;
+
+	if (!queue->enabled || queue->broken || guest_load16(queue->guest, avail_idx(queue), &idx))
+		return false;
+	return le16toh(idx) != queue->avail;
+}
+
 int queue_wait(struct queue *queue)
 {
 	uint16_t idx = 0;

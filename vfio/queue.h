@@ -79,6 +79,9 @@ int queue_push(struct queue *queue, const struct queue_chain *chain, uint32_t wr
  */
 bool queue_signal(struct queue *queue);
 
+/* Whether a request is there, without asking for a kick; cheap. A broken queue has none. */
+bool queue_pending(struct queue *queue);
+
 /*
  * Asks for a kick with the next request; 1 if one is there already, which would not kick: pop
  * again. 0 to wait, or an error that broke the queue.

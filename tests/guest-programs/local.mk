@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Programs that run in a guest, with exact results. They use system libraries only; the lab hands
 # them in as files.
-noinst_PROGRAMS += vk_check gl_check
+noinst_PROGRAMS += vk_check gl_check vq_ping
 vk_check_SOURCES = tests/guest-programs/vk_check.c
 nodist_vk_check_SOURCES = tests/guest-programs/vk_check_spv.h
 vk_check_CFLAGS = $(AM_CFLAGS) $(VULKAN_CFLAGS)
 vk_check_LDADD = $(VULKAN_LIBS)
 gl_check_SOURCES = tests/guest-programs/gl_check.c
 gl_check_LDADD = -lEGL -lGLESv2
+vq_ping_SOURCES = tests/guest-programs/vq_ping.c
 
 BUILT_SOURCES += tests/guest-programs/vk_check_spv.h
 CLEANFILES += tests/guest-programs/vk_check_spv.h

@@ -54,12 +54,12 @@ static void arguments(void)
 {
 	const struct worker_setup setup = {
 		.program = "/w", .uuid = "u", .gpu = "g", .renderer = "auto", .vulkan_device = "0123",
-		.capsets = "virgl,virgl2",
+		.capsets = "virgl,virgl2", .busy_poll_us = 200,
 	};
 	g_auto(GStrv) argv = worker_arguments(&setup, true);
 	g_autofree char *line = g_strjoinv(" ", argv);
 
-	CU_ASSERT_STRING_EQUAL(line, "/w --uuid u --gpu g --renderer auto --capsets virgl,virgl2 --vulkan-device 0123 "
+	CU_ASSERT_STRING_EQUAL(line, "/w --uuid u --gpu g --renderer auto --busy-poll-us 200 --capsets virgl,virgl2 --vulkan-device 0123 "
 				     "--gate-fd 4");
 }
 

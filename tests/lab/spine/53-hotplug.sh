@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 600
 # A vGPU comes to a running guest and leaves it; one that is removed under a guest is let go.
 set -euo pipefail

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # A client that keeps no rule gets errors only: every request, region and event of the module.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
