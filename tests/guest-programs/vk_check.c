@@ -2,10 +2,12 @@
 /*
  * vk_check: computes on a Vulkan device and compares every word with the CPU's
  *
- *	vk_check [--elements N] [--rounds N] [--dispatches N] [--empty N] [--device WORD] [--fill]
+ *	vk_check [--elements N] [--rounds N] [--dispatches N] [--empty N] [--device WORD]
+ *		 [--bandwidth MIB] [--fill]
  *
  * Prints device and driver, "exact: N of N words", and with more dispatches than one the median
- * time of a dispatch with its fence. --empty does the same with submissions of nothing. --fill
+ * time of a dispatch with its fence. --empty does the same with submissions of nothing.
+ * --bandwidth copies that much into and out of memory that the GPU shares, already touched. --fill
  * allocates buffers of 4 MiB until that fails, looks for words that are not zero in each, and
  * leaves a pattern in them. Status 0: all is as it must be.
  */
@@ -32,7 +34,7 @@
 	} while (0)
 
 static struct {
-	uint32_t elements, rounds, dispatches, empty;
+	uint32_t elements, rounds, dispatches, empty, bandwidth;
 	const char *device;
 	int fill;
 } options = { .elements = 65536, .rounds = 100, .dispatches = 1 };
@@ -275,6 +277,39 @@ static double submit(VkCommandBuffer commands, uint32_t count)
 	return median;
 }
 
+static int bandwidth(void)
+{
+	enum { PASSES = 7 };
+	size_t bytes = (size_t)options.bandwidth << 20;
+	double up[PASSES], down[PASSES];
+	VkDeviceMemory memory;
+	uint32_t *words;
+	VkBuffer buffer;
+	char *own = malloc(bytes);
+
+	if (!own)
+		return 1;
+	CHECK(memory_make(bytes, &buffer, &memory, &words));
+	memset(own, 1, bytes);
+	memcpy(words, own, bytes);
+	for (int i = 0; i < PASSES; i++) {
+		double start = now_ms(), middle;
+
+		memset(own, i, 1);
+		memcpy(words, own, bytes);
+		middle = now_ms();
+		memcpy(own, words, bytes);
+		up[i] = middle - start;
+		down[i] = now_ms() - middle;
+	}
+	qsort(up, PASSES, sizeof(*up), compare);
+	qsort(down, PASSES, sizeof(*down), compare);
+	printf("upload: %.0f MiB/s\ndownload: %.0f MiB/s\n",
+	       options.bandwidth / up[PASSES / 2] * 1e3, options.bandwidth / down[PASSES / 2] * 1e3);
+	free(own);
+	return 0;
+}
+
 static int compute(void)
 {
 	VkDeviceMemory memory;
@@ -323,6 +358,8 @@ int main(int argc, char **argv)
 			options.dispatches = number;
 		else if (!strcmp(argv[i - 1], "--empty"))
 			options.empty = number;
+		else if (!strcmp(argv[i - 1], "--bandwidth"))
+			options.bandwidth = number;
 		else if (!strcmp(argv[i - 1], "--device"))
 			options.device = value;
 		else {
@@ -331,5 +368,7 @@ int main(int argc, char **argv)
 		}
 	}
 	device_open();
+	if (options.bandwidth)
+		return bandwidth();
 	return options.fill ? fill() : compute();
 }

@@ -6,17 +6,19 @@
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/../spine/screen.sh"
 
 cycles=${OCTAVO_CYCLES:-5}
 render_configure
 uuid=$(vgpu_create 1_4)
 guest-start g1 "$uuid"
 guest_give g1 gl_check vk_check
-device=$(guest g1 sh -c 'basename $(readlink -f /sys/class/drm/card0/device)')
+device=$(guest_virtio g1)
 cycle() {
 	assert_ok guest g1 /tmp/gl_check
 	assert_ok guest g1 /tmp/vk_check
-	guest g1 sh -c "echo $device >/sys/bus/virtio/drivers/virtio_gpu/unbind && echo $device >/sys/bus/virtio/drivers/virtio_gpu/bind"
+	assert_ok guest_driver g1 unbind "$device"
+	assert_ok guest_driver g1 bind "$device"
 	wait_for 30 "the driver is back" guest g1 test -c /dev/dri/renderD128
 }
 count() {

@@ -4,12 +4,14 @@
 # the device, and its CPUs never stop meanwhile.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/screen.sh"
 
 uuid=$(vgpu_create 1_4)
 state_is() { [[ $(octavoctl --json show "$uuid" | jq -r .state) == "$1" ]]; }
-rebind='d=$(basename $(readlink -f /sys/class/drm/card0/device)); p=/sys/bus/virtio/drivers/virtio_gpu; echo $d >$p/unbind && echo $d >$p/bind'
 
 guest-start --mem 512 one "$uuid"
+wait_for 30 "the guest's driver" guest one test -e /sys/class/drm/card0-Virtual-1
+virtio=$(guest_virtio one)
 first=$(vgpu_worker "$uuid")
 kill -KILL "$first"
 replaced() { local now; now=$(vgpu_worker "$uuid"); [[ $now && $now != "$first" ]]; }
@@ -18,7 +20,8 @@ wait_for 10 "the state to say so" state_is needs-reset
 assert_eq "restarts" "$(octavoctl --json show "$uuid" | jq -r .worker_restarts)" 1
 assert_match "log" "$(octavoctl log)" "worker-lost +$uuid"
 guest one true
-guest one sh -c "$rebind"
+assert_ok guest_driver one unbind "$virtio"
+guest_driver one bind "$virtio" || fail "the driver does not come back: $(guest one dmesg | tail -n 5)"
 wait_for 20 "the guest's reset to be seen" state_is open
 guest one test -e /sys/class/drm/card0-Virtual-1
 

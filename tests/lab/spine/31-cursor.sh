@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # The guest's cursor lies above its picture, blended, moves, leaves at the edges and leaves no trace.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
