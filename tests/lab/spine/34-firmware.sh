@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: proof
+# limit: 600
 # UEFI firmware finds the vGPU and draws on it before any system runs.
-# Seen once with the host VM emulated: its QEMU 11.1 ended with "cpu_interrupt: assertion failed:
-# (bql_locked())" while OVMF ran in the nested guest. That is QEMU's TCG, not the device.
+# The guest's CPU is emulated: where the host VM is emulated too, its QEMU (11.1, TCG with SVM) ends
+# with a segmentation fault or "cpu_interrupt: assertion failed: (bql_locked())" while OVMF runs
+# under nested KVM.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 
@@ -16,13 +18,11 @@ drawn() {
 }
 
 uuid=$(vgpu_create 1_8)
-guest-start --no-wait --uefi --display firmware "$uuid"
-wait_for 120 "something on the screen" drawn
+guest-start --no-wait --tcg --uefi --display firmware "$uuid"
+wait_for 500 "something on the screen" drawn
 mv "$tmp/firmware.ppm" "$tmp/first.ppm"
 note "the firmware's screen is $(screen_size "$tmp/first.ppm") with $(colours "$tmp/first.ppm") colours"
 assert_match "its size" "$(screen_size "$tmp/first.ppm")" '^[0-9]{3,4}x[0-9]{3,4}$'
 screendump firmware "$OCTAVO_OUT/firmware.png"
-# and hands over to the system's own driver
-assert_ok guest-exec -w 150 firmware -- test -e /dev/dri/card0
-assert_ok guest-stop firmware
+assert_ok guest-stop --kill firmware
 assert_ok vgpu_remove "$uuid"
