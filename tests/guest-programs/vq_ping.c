@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * vq_ping PCI-ADDRESS ROUNDS PAUSE_US [no-event-idx]: round trips of an empty request through the
+ * vq_ping PCI-ADDRESS ROUNDS PAUSE_US[-UP_TO] [no-event-idx]: round trips of an empty request through the
  * control queue of a virtio-gpu, driven from user space so that nothing of DRM is in the way
  *
  * Runs as root in a guest without IOMMU, after virtio-pci has been unbound from the function. Each
  * round sends GET_DISPLAY_INFO, kicks if the device asks for it, spins until the answer is there and
- * then pauses (PAUSE_US 0: back to back). Prints "rounds N kicks N p50 NS p99 NS mean NS".
+ * then pauses (PAUSE_US 0: back to back; with UP_TO: a random time of that range, spinning, so that
+ * it is exact). A request without an answer for 5 s ends it: a kick was lost. Prints "rounds N kicks N p50 NS p99 NS mean NS".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -220,6 +221,15 @@ static uint64_t ping(bool event_idx, unsigned long *kicks)
 	return now_ns() - begin;
 }
 
+/* By spinning: a sleep of a guest wakes up when the host's timers please. */
+static void wait_us(unsigned long us)
+{
+	uint64_t end = now_ns() + us * 1000u;
+
+	while (now_ns() < end)
+		;
+}
+
 static int compare(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
@@ -229,14 +239,17 @@ static int compare(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-	unsigned long rounds, pause_us, kicks = 0;
+	unsigned long rounds, pause_us, up_to_us = 0, kicks = 0;
 	uint64_t *spent, sum = 0;
 	bool event_idx;
+	char *end;
 
 	if (argc < 4)
-		die("it takes PCI-ADDRESS ROUNDS PAUSE_US [no-event-idx]");
+		die("it takes PCI-ADDRESS ROUNDS PAUSE_US[-UP_TO] [no-event-idx]");
 	rounds = strtoul(argv[2], NULL, 10);
-	pause_us = strtoul(argv[3], NULL, 10);
+	pause_us = strtoul(argv[3], &end, 10);
+	if (*end == '-')
+		up_to_us = strtoul(end + 1, NULL, 10);
 	spent = rounds ? calloc(rounds, sizeof(*spent)) : NULL;
 	if (!spent)
 		die("'%s' is no number of rounds", argv[2]);
@@ -247,7 +260,9 @@ int main(int argc, char **argv)
 	ping(event_idx, &kicks);
 	kicks = 0;
 	for (unsigned long i = 0; i < rounds; i++) {
-		if (pause_us)
+		if (up_to_us > pause_us)
+			wait_us(pause_us + (unsigned long)random() % (up_to_us - pause_us));
+		else if (pause_us)
 			usleep((useconds_t)pause_us);
 		spent[i] = ping(event_idx, &kicks);
 		sum += spent[i];
