@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# kernels: all
 # Given a GPU of eight eighths: every mix of types that fits can be created, one that does not is
 # ENOSPC, and the counts of all types are right before and after each step.
 set -euo pipefail

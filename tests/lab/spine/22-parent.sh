@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# kernels: all
 # The GPU's driver comes and goes, the GPU itself is pulled out and put back, with and without
 # vGPUs on it: types and vGPUs follow, octavod says how things stand.
 set -euo pipefail

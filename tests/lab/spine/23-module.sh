@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# kernels: all
 # The module is loaded after and before octavod, cannot be unloaded in use, and leaves nothing.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# kernels: all
 # limit: 600
 # A vGPU comes to a running guest and leaves it; one that is removed under a guest is let go.
 set -euo pipefail

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# kernels: all
 # A client that keeps no rule gets errors only: every request, region and event of the module.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
