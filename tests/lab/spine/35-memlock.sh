@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 300
 # A VM whose owner may lock 4 MiB only gets its picture all the same; one that may lock next to
 # nothing gets virtio errors and a clear line in the log, and goes on when it may lock more.
