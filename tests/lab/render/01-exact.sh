@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # Given a guest with a vGPU, OpenGL and Vulkan run on the host's renderer with exact results, one
 # after the other and together.
 set -euo pipefail
