@@ -3,11 +3,12 @@
  * vk_check: computes on a Vulkan device and compares every word with the CPU's
  *
  *	vk_check [--elements N] [--rounds N] [--dispatches N] [--empty N] [--device WORD]
- *		 [--bandwidth MIB] [--fill]
+ *		 [--bandwidth MIB] [--churn N] [--fill]
  *
  * Prints device and driver, "exact: N of N words", and with more dispatches than one the median
  * time of a dispatch with its fence. --empty does the same with submissions of nothing.
- * --bandwidth copies that much into and out of memory that the GPU shares, already touched. --fill
+ * --bandwidth copies that much into and out of memory that the GPU shares, already touched; with
+ * --churn that much is allocated, touched and freed N times instead. --fill
  * allocates buffers of 4 MiB until that fails, looks for words that are not zero in each, and
  * leaves a pattern in them. Status 0: all is as it must be.
  */
@@ -34,7 +35,7 @@
 	} while (0)
 
 static struct {
-	uint32_t elements, rounds, dispatches, empty, bandwidth;
+	uint32_t elements, rounds, dispatches, empty, bandwidth, churn;
 	const char *device;
 	int fill;
 } options = { .elements = 65536, .rounds = 100, .dispatches = 1 };
@@ -310,6 +311,26 @@ static int bandwidth(void)
 	return 0;
 }
 
+static int churn(void)
+{
+	VkDeviceSize bytes = (VkDeviceSize)options.bandwidth << 20;
+
+	for (uint32_t i = 0; i < options.churn; i++) {
+		VkDeviceMemory memory;
+		uint32_t *words;
+		VkBuffer buffer;
+
+		CHECK(memory_make(bytes, &buffer, &memory, &words));
+		for (VkDeviceSize at = 0; at < bytes / 4; at += 1024)
+			words[at] = i;
+		vkUnmapMemory(device, memory);
+		vkDestroyBuffer(device, buffer, NULL);
+		vkFreeMemory(device, memory, NULL);
+	}
+	printf("churn: %u times %u MiB\n", options.churn, options.bandwidth);
+	return 0;
+}
+
 static int compute(void)
 {
 	VkDeviceMemory memory;
@@ -360,6 +381,8 @@ int main(int argc, char **argv)
 			options.empty = number;
 		else if (!strcmp(argv[i - 1], "--bandwidth"))
 			options.bandwidth = number;
+		else if (!strcmp(argv[i - 1], "--churn"))
+			options.churn = number;
 		else if (!strcmp(argv[i - 1], "--device"))
 			options.device = value;
 		else {
@@ -368,6 +391,8 @@ int main(int argc, char **argv)
 		}
 	}
 	device_open();
+	if (options.churn)
+		return churn();
 	if (options.bandwidth)
 		return bandwidth();
 	return options.fill ? fill() : compute();
