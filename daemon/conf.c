@@ -151,7 +151,7 @@ static bool set_policy(struct conf_gpu *gpu, const char *value)
 	return conf_policy_parse(value, &gpu->policy);
 }
 
-/* "2 ms" or "2500 us", not more than @most. */
+/* "10 s", "2 ms" or "2500 us", not more than @most. */
 static bool conf_us(const char *value, unsigned int most, unsigned int *us)
 {
 	const char *unit;
@@ -159,7 +159,9 @@ static bool conf_us(const char *value, unsigned int most, unsigned int *us)
 
 	if (!conf_number(value, &number, &unit) || number > most)
 		return false;
-	if (g_str_equal(unit, "ms"))
+	if (g_str_equal(unit, "s"))
+		number *= 1000000;
+	else if (g_str_equal(unit, "ms"))
 		number *= 1000;
 	else if (!g_str_equal(unit, "us"))
 		return false;
@@ -180,6 +182,12 @@ static bool set_busy_poll(struct conf_gpu *gpu, const char *value)
 	return conf_us(value, CONF_BUSY_POLL_MAX_US, &gpu->busy_poll_us);
 }
 
+static bool set_watchdog(struct conf_gpu *gpu, const char *value)
+{
+	return conf_us(value, CONF_WATCHDOG_MAX_US, &gpu->watchdog_us) &&
+	       gpu->watchdog_us >= CONF_WATCHDOG_MIN_US;
+}
+
 static const struct conf_gpu_key {
 	const char *name;
 	const char *allowed;
@@ -193,6 +201,7 @@ static const struct conf_gpu_key {
 	{ "policy", "best-effort, equal-share, fixed-share or elastic", set_policy },
 	{ "slice", "1 ms to 30 ms, in ms or us", set_slice },
 	{ "busy-poll", "0 us to 10 ms, in ms or us", set_busy_poll },
+	{ "watchdog", "1 s to 600 s", set_watchdog },
 };
 
 static bool set_worker(struct conf *conf, const char *value)
@@ -550,6 +559,8 @@ static void conf_inherit(struct conf_gpu *gpu, const struct conf_gpu *any)
 			gpu->slice_us = own.slice_us;
 		else if (gpu_keys[i].set == set_busy_poll)
 			gpu->busy_poll_us = own.busy_poll_us;
+		else if (gpu_keys[i].set == set_watchdog)
+			gpu->watchdog_us = own.watchdog_us;
 		else if (gpu_keys[i].set == set_vulkan_device) {
 			g_free(gpu->vulkan_device);
 			gpu->vulkan_device = g_steal_pointer(&own.vulkan_device);
@@ -578,6 +589,7 @@ struct conf *conf_load(const char *path, GError **error)
 	conf->any.policy = CONF_POLICY_ELASTIC;
 	conf->any.slice_us = CONF_SLICE_US;
 	conf->any.busy_poll_us = CONF_BUSY_POLL_US;
+	conf->any.watchdog_us = CONF_WATCHDOG_US;
 	conf->gpus = g_array_new(FALSE, TRUE, sizeof(struct conf_gpu));
 	g_array_set_clear_func(conf->gpus, conf_clear_gpu);
 

@@ -18,6 +18,9 @@
 #define CONF_SLICE_MAX_US	30000u
 #define CONF_BUSY_POLL_US	200u
 #define CONF_BUSY_POLL_MAX_US	10000u
+#define CONF_WATCHDOG_US	10000000u
+#define CONF_WATCHDOG_MIN_US	1000000u
+#define CONF_WATCHDOG_MAX_US	600000000u
 #define CONF_VRAM_MIN_BYTES	(8ULL * 16 << 20)	/* what the module takes at least */
 
 enum conf_renderer {
@@ -49,6 +52,7 @@ struct conf_gpu {
 	enum conf_policy policy;
 	unsigned int slice_us;
 	unsigned int busy_poll_us;	/* of its workers; 0: none */
+	unsigned int watchdog_us;	/* work that takes longer is ended */
 	unsigned int given;		/* which keys this group has; conf.c's own */
 };
 

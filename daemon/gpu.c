@@ -132,6 +132,7 @@ struct arbiter *gpu_arbiter(struct gpu *gpu,
 		return gpu->arbiter;
 	config.policy = gpu_policy_kind(gpu->conf.policy);
 	config.slice_ns = gpu->conf.slice_us * 1000ULL;
+	config.watchdog_ns = gpu->conf.watchdog_us * 1000ULL;
 	gpu->arbiter = arbiter_create(&config, &err);
 	if (!gpu->arbiter)
 		g_warning("GPU %s: no arbiter: %s: its vGPUs share without order", gpu->address_text,
@@ -162,6 +163,8 @@ void gpu_set_conf(struct gpu *gpu, const struct conf_gpu *conf)
 		gpu->vram_source = "unknown";
 	}
 	gpu_set_order(gpu, conf->policy, conf->slice_us);
+	if (gpu->arbiter)
+		arbiter_set_watchdog(gpu->arbiter, conf->watchdog_us * 1000ULL);
 }
 
 static struct octavo_parent gpu_parent(const struct gpu *gpu)

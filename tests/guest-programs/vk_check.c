@@ -3,10 +3,11 @@
  * vk_check: computes on a Vulkan device and compares every word with the CPU's
  *
  *	vk_check [--elements N] [--rounds N] [--dispatches N] [--empty N] [--device WORD]
- *		 [--bandwidth MIB] [--churn N] [--fill]
+ *		 [--seconds S] [--bandwidth MIB] [--churn N] [--fill]
  *
  * Prints device and driver, "exact: N of N words", and with more dispatches than one the median
- * time of a dispatch with its fence. --empty does the same with submissions of nothing.
+ * time of a dispatch with its fence. --seconds dispatches for that long and prints how many ended in
+ * the middle three quarters of it. --empty does the same with submissions of nothing.
  * --bandwidth copies that much into and out of memory that the GPU shares, already touched; with
  * --churn that much is allocated, touched and freed N times instead. --fill
  * allocates buffers of 4 MiB until that fails, looks for words that are not zero in each, and
@@ -35,7 +36,7 @@
 	} while (0)
 
 static struct {
-	uint32_t elements, rounds, dispatches, empty, bandwidth, churn;
+	uint32_t elements, rounds, dispatches, empty, bandwidth, churn, seconds;
 	const char *device;
 	int fill;
 } options = { .elements = 65536, .rounds = 100, .dispatches = 1 };
@@ -331,32 +332,65 @@ static int churn(void)
 	return 0;
 }
 
+/* Dispatches until the time is over; how many there were, and prints those of the middle. */
+static uint32_t submit_for(VkCommandBuffer commands, double seconds)
+{
+	VkSubmitInfo info = {
+		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+		.commandBufferCount = 1, .pCommandBuffers = &commands,
+	};
+	double start = now_ms(), first = 0, last = 0, now = start;
+	uint32_t count = 0, counted = 0;
+
+	while (now - start < seconds * 1e3) {
+		CHECK(vkQueueSubmit(queue, 1, &info, fence));
+		CHECK(vkWaitForFences(device, 1, &fence, VK_TRUE, UINT64_MAX));
+		CHECK(vkResetFences(device, 1, &fence));
+		count++;
+		now = now_ms();
+		if (now - start < seconds * 125 || now - start > seconds * 875)
+			continue;
+		if (first)
+			counted++;
+		else
+			first = now;
+		last = now;
+	}
+	printf("work: %.3f dispatches a second\n", counted ? counted * 1e3 / (last - first) : 0);
+	return count;
+}
+
 static int compute(void)
 {
 	VkDeviceMemory memory;
-	uint32_t *words, right = 0;
+	/* of work for minutes the CPU, which is slower, checks a part */
+	uint32_t *words, right = 0, step = options.seconds ? 32 : 1;
+	uint32_t dispatches = options.dispatches;
+	double median = 0;
 	VkBuffer buffer;
-	double median;
 
 	CHECK(memory_make(options.elements * 4ull, &buffer, &memory, &words));
 	for (uint32_t i = 0; i < options.elements; i++)
 		words[i] = i * 2654435761u;
-	median = submit(record(buffer), options.dispatches);
-	for (uint32_t i = 0; i < options.elements; i++) {
+	if (options.seconds)
+		dispatches = submit_for(record(buffer), options.seconds);
+	else
+		median = submit(record(buffer), dispatches);
+	for (uint32_t i = 0; i < options.elements; i += step) {
 		uint32_t x = i * 2654435761u;
 
-		for (uint64_t round = 0; round < (uint64_t)options.rounds * options.dispatches; round++) {
+		for (uint64_t round = 0; round < (uint64_t)options.rounds * dispatches; round++) {
 			x = x * 1664525u + 1013904223u;
 			x ^= x >> 13;
 		}
 		right += words[i] == x;
 	}
-	printf("exact: %u of %u words\n", right, options.elements);
-	if (options.dispatches > 1)
+	printf("exact: %u of %u words\n", right, options.elements / step);
+	if (!options.seconds && dispatches > 1)
 		printf("dispatch: %.3f ms\n", median);
 	if (options.empty)
 		printf("empty: %.3f ms\n", submit(VK_NULL_HANDLE, options.empty));
-	return right != options.elements;
+	return right != options.elements / step;
 }
 
 int main(int argc, char **argv)
@@ -381,6 +415,8 @@ int main(int argc, char **argv)
 			options.empty = number;
 		else if (!strcmp(argv[i - 1], "--bandwidth"))
 			options.bandwidth = number;
+		else if (!strcmp(argv[i - 1], "--seconds"))
+			options.seconds = number;
 		else if (!strcmp(argv[i - 1], "--churn"))
 			options.churn = number;
 		else if (!strcmp(argv[i - 1], "--device"))

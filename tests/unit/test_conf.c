@@ -120,6 +120,8 @@ static void wrong_values(void)
 	must_fail("[gpu any]\nslice = 31 ms\n", "octavo.conf:2", "1 ms to 30 ms");
 	must_fail("[gpu any]\nslice = 4\n", "octavo.conf:2", "1 ms to 30 ms");
 	must_fail("[gpu any]\nbusy-poll = 11 ms\n", "octavo.conf:2", "0 us to 10 ms");
+	must_fail("[gpu any]\nwatchdog = 601 s\n", "octavo.conf:2", "1 s to 600 s");
+	must_fail("[gpu any]\nwatchdog = 999 ms\n", "octavo.conf:2", "1 s to 600 s");
 	must_fail("[gpu any]\nbusy-poll = on\n", "octavo.conf:2", "0 us to 10 ms");
 	must_fail("[gpu any]\npolicy = fair\n", "octavo.conf:2", "elastic");
 	must_fail("[gpu any]\nrenderer = gl\n", "octavo.conf:2", "virgl or venus");

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: proof
+# limit: 1200
+# Four guests that compute at once get what their profiles promise; the time of one that ends is
+# lent under elastic and not under fixed-share, which a running guest notices in its speed only.
+# A guest sees the memory of its profile.
+set -euo pipefail
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../render/common.sh"
+. "$(dirname "$0")/common.sh"
+
+seconds=24
+[[ ${OCTAVO_SOAK:-} ]] && seconds=80
+render_configure
+parent=$(gpu_parent)
+trap 'octavoctl policy "$parent" elastic >/dev/null' EXIT
+rounds=$(rounds_of 10)
+guests_on 1_2 1_4 1_8 1_8
+
+heap() {
+	guest "g$1" vulkaninfo 2>/dev/null | sed -n 's/^[[:space:]]*size *= \([0-9]*\) .*/\1/p' | head -n 1
+}
+for n in 1 2 3; do
+	vram=$(octavoctl --json show "${uuids[n - 1]}" | jq .vram_bytes)
+	size=$(heap "$n")
+	note "guest $n: heap of $((size >> 20)) MiB, share of $((vram >> 20)) MiB"
+	[[ $size -gt 0 && $size -le $vram ]] || fail "guest $n sees a heap of $size bytes, its share has $vram"
+done
+
+octavoctl policy "$parent" elastic >/dev/null
+compute "$seconds" "$rounds" 1 2 3 4
+assert_share "elastic, all busy" 1 50 3 1 2 3 4
+assert_share "elastic, all busy" 2 25 3 1 2 3 4
+assert_share "elastic, all busy" 3 12.5 3 1 2 3 4
+assert_share "elastic, all busy" 4 12.5 3 1 2 3 4
+all=$(total 1 2 3 4)
+compute "$seconds" "$rounds" 2 3 4
+assert_share "elastic, the first idle" 2 50 3 2 3 4
+assert_ratio "work done when the first is idle, elastic" "$(total 2 3 4)" "$all" 0.85 1.15
+
+octavoctl policy "$parent" fixed-share >/dev/null
+compute "$seconds" "$rounds" 2 3 4
+assert_ratio "work done when the first is idle, fixed-share" "$(total 2 3 4)" "$all" 0.4 0.6

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What the scheduler tests share. Sourced after lib.sh and render/common.sh, never run.
+
+# guests_on SHARE...: a vGPU and a guest for each, g1, g2 …, with vk_check in it. Sets uuids.
+guests_on() {
+	local share n
+	uuids=()
+	for share in "$@"; do
+		uuids+=("$(vgpu_create "$share" "$(gpu_parent)")")
+		guest-start --no-wait --mem 512 "g${#uuids[@]}" "${uuids[-1]}"
+	done
+	for ((n = 1; n <= ${#uuids[@]}; n++)); do
+		assert_ok guest-exec -w 300 "g$n" -- true
+		guest_give "g$n" vk_check
+		# what is compiled at the first use is not what is measured
+		assert_ok guest "g$n" /tmp/vk_check
+	done
+}
+
+# Rounds that make a dispatch of about that many ms on this host
+rounds_of() {
+	local wanted=$1 few many
+	few=$("$OCTAVO_BUILD/vk_check" --device llvmpipe --rounds 200 --dispatches 5 | sed -n 's/^dispatch: \([0-9.]*\).*/\1/p')
+	many=$("$OCTAVO_BUILD/vk_check" --device llvmpipe --rounds 2200 --dispatches 5 | sed -n 's/^dispatch: \([0-9.]*\).*/\1/p')
+	awk -v few="$few" -v many="$many" -v wanted="$wanted" \
+		'BEGIN { each = (many - few) / 2000; r = int((wanted - few) / each + 200); print r < 1 ? 1 : r }'
+}
+
+# compute SECONDS ROUNDS N...: guests N compute at once. Sets rate[N], dispatches a second.
+declare -A rate
+compute() {
+	local seconds=$1 rounds=$2 n pids=()
+	shift 2
+	for n in "$@"; do
+		guest "g$n" /tmp/vk_check --rounds "$rounds" --seconds "$seconds" >"$tmp/work$n" 2>&1 &
+		pids+=($!)
+	done
+	wait "${pids[@]}" || true
+	for n in "$@"; do
+		assert_match "results of guest $n" "$(cat "$tmp/work$n")" 'exact: 2048 of 2048'
+		rate[$n]=$(sed -n 's/^work: \([0-9.]*\).*/\1/p' "$tmp/work$n")
+	done
+}
+
+# total N...: sum of the rates of guests N
+total() {
+	local n
+	for n in "$@"; do
+		echo "${rate[$n]}"
+	done | awk '{ s += $1 } END { print s }'
+}
+
+# assert_share WHAT N WANTED_PERCENT MARGIN N...: guest N's part of the work of all
+assert_share() {
+	local what=$1 n=$2 wanted=$3 margin=$4 got
+	shift 4
+	got=$(awk -v own="${rate[$n]}" -v all="$(total "$@")" 'BEGIN { printf "%.1f", all ? 100 * own / all : 0 }')
+	note "$what: guest $n has $got % (wanted $wanted ± $margin)"
+	awk -v g="$got" -v w="$wanted" -v m="$margin" 'BEGIN { exit !(g >= w - m && g <= w + m) }' ||
+		fail "$what: guest $n has $got %, wanted $wanted ± $margin"
+}
+
+# assert_ratio WHAT VALUE REFERENCE LOW HIGH
+assert_ratio() {
+	local got
+	got=$(awk -v a="$2" -v b="$3" 'BEGIN { printf "%.2f", b ? a / b : 0 }')
+	note "$1: $got"
+	awk -v g="$got" -v l="$4" -v h="$5" 'BEGIN { exit !(g >= l && g <= h) }' ||
+		fail "$1: $got, wanted $4 to $5"
+}
