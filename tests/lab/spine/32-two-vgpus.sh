@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # Two vGPUs in one guest: both are driven, each with its own screen and worker.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"

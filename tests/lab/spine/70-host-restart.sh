@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: restart proof
+# needs: restart
 # limit: 300
 # A vGPU that is defined with autostart is there again when the host has restarted; another is not.
 set -euo pipefail
