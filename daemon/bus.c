@@ -437,12 +437,12 @@ static gboolean bus_get_slices(OctavoGpu *object, GDBusMethodInvocation *invocat
 	slices = g_new0(struct arbiter_slice, ARBITER_LOG_SIZE);
 	if (gpu->arbiter)
 		count = arbiter_read_log(gpu->arbiter, &cursor, slices, ARBITER_LOG_SIZE);
-	g_variant_builder_init(&builder, G_VARIANT_TYPE("a(tsttttu)"));
+	g_variant_builder_init(&builder, G_VARIANT_TYPE("a(tstttttu)"));
 	for (size_t i = 0; i < count; i++)
-		g_variant_builder_add(&builder, "(tsttttu)", slices[i].sequence, slices[i].name,
-				      slices[i].slice.begin_ns, slices[i].slice.granted_ns,
-				      slices[i].slice.used_ns, slices[i].slice.overrun_ns,
-				      slices[i].slice.waiting);
+		g_variant_builder_add(&builder, "(tstttttu)", slices[i].sequence, slices[i].name,
+				      slices[i].slice.begin_ns, slices[i].slice.end_ns,
+				      slices[i].slice.granted_ns, slices[i].slice.used_ns,
+				      slices[i].slice.overrun_ns, slices[i].slice.waiting);
 	g_free(slices);
 	octavo_gpu_complete_get_slices(object, invocation, cursor, g_variant_builder_end(&builder));
 	return TRUE;

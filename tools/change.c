@@ -42,28 +42,10 @@ int change_remove(struct octavoctl *ctl, GError **error)
 	return answer ? 0 : 1;
 }
 
-/* D-Bus object of the GPU at @address; the caller's. */
-static char *change_gpu_path(struct octavoctl *ctl, const char *address, GError **error)
-{
-	g_autoptr(GVariant) gpus = client_list(ctl->bus, CLIENT_GPU, error);
-
-	if (!gpus)
-		return NULL;
-	for (gsize i = 0; i < g_variant_n_children(gpus); i++) {
-		g_autoptr(GVariant) gpu = g_variant_get_child_value(gpus, i);
-
-		if (g_str_equal(record_string(gpu, "address"), address))
-			return g_strdup(record_string(gpu, "path"));
-	}
-	g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_NOT_FOUND,
-		    "there is no GPU '%s': 'octavoctl gpus' shows those of this host", address);
-	return NULL;
-}
-
 static int change_gpu(struct octavoctl *ctl, const char *method, GVariant *arguments, GError **error)
 {
 	g_autoptr(GVariant) owned = g_variant_ref_sink(arguments);
-	g_autofree char *path = change_gpu_path(ctl, ctl->argv[0], error);
+	g_autofree char *path = client_gpu_path(ctl->bus, ctl->argv[0], error);
 	g_autoptr(GVariant) answer = NULL;
 
 	if (path)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tools/client.h"
 
+#include "tools/output.h"
+
 #define CLIENT_TIMEOUT_MS	(5 * 60 * 1000)	/* polkit may wait for a password */
 
 G_DEFINE_QUARK(octavo-client-error, client_error)
@@ -151,4 +153,21 @@ GVariant *client_vgpu(GDBusConnection *bus, const char *uuid, GError **error)
 GVariant *client_manager(GDBusConnection *bus, GError **error)
 {
 	return client_properties(bus, CLIENT_PATH, CLIENT_MANAGER, error);
+}
+
+char *client_gpu_path(GDBusConnection *bus, const char *address, GError **error)
+{
+	g_autoptr(GVariant) gpus = client_list(bus, CLIENT_GPU, error);
+
+	if (!gpus)
+		return NULL;
+	for (gsize i = 0; i < g_variant_n_children(gpus); i++) {
+		g_autoptr(GVariant) gpu = g_variant_get_child_value(gpus, i);
+
+		if (g_str_equal(record_string(gpu, "address"), address))
+			return g_strdup(record_string(gpu, "path"));
+	}
+	g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_NOT_FOUND,
+		    "there is no GPU '%s': 'octavoctl gpus' shows those of this host", address);
+	return NULL;
 }

@@ -41,8 +41,9 @@ GVariant *client_manager(GDBusConnection *bus, GError **error);
 GVariant *client_call(GDBusConnection *bus, const char *path, const char *interface,
 		      const char *method, GVariant *arguments, GError **error);
 
-/* D-Bus object of a vGPU; NOT_FOUND names the next step. The caller's. */
+/* D-Bus object of a vGPU, or of a GPU by its address; NOT_FOUND names the next step. The caller's. */
 char *client_vgpu_path(GDBusConnection *bus, const char *uuid, GError **error);
+char *client_gpu_path(GDBusConnection *bus, const char *address, GError **error);
 
 /* "VramBytes" to "vram_bytes"; the caller's. */
 char *client_snake(const char *name);

@@ -47,6 +47,7 @@ static const struct command {
 	{ "policy", " GPU POLICY", 2, 0, false, change_policy,
 	  "share a GPU's time by another policy" },
 	{ "slice", " GPU MILLISECONDS", 2, 0, false, change_slice, "change the length of a GPU's slices" },
+	{ "slices", " GPU", 1, 0, false, query_slices, "who had a GPU when: its last slices as CSV" },
 	{ "xml", " UUID", 1, OPTION_DISPLAY, false, xml_hostdev,
 	  "the hostdev element of a libvirt domain" },
 	{ "top", "", 0, OPTION_COUNT, false, top_show, "what each vGPU does, once a second" },

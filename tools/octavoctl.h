@@ -29,6 +29,7 @@ int query_gpus(struct octavoctl *ctl, GError **error);
 int query_types(struct octavoctl *ctl, GError **error);
 int query_list(struct octavoctl *ctl, GError **error);
 int query_show(struct octavoctl *ctl, GError **error);
+int query_slices(struct octavoctl *ctl, GError **error);
 
 /* change.c: changing */
 int change_create(struct octavoctl *ctl, GError **error);

@@ -218,3 +218,40 @@ int query_show(struct octavoctl *ctl, GError **error)
 	output_record(record);
 	return 0;
 }
+
+/* CSV, as octavo-sim --log reads it; times are CLOCK_MONOTONIC's. */
+int query_slices(struct octavoctl *ctl, GError **error)
+{
+	g_autofree char *path = client_gpu_path(ctl->bus, ctl->argv[0], error);
+	g_autoptr(GVariant) answer = NULL;
+	g_autoptr(GVariant) slices = NULL;
+	guint64 sequence, begin, end, granted, used, overrun;
+	const char *uuid;
+	GVariantIter iter;
+	guint32 waiting;
+
+	if (!path)
+		return 1;
+	answer = client_call(ctl->bus, path, CLIENT_GPU, "GetSlices", g_variant_new("(t)", (guint64)0),
+			     error);
+	if (!answer)
+		return 1;
+	slices = g_variant_get_child_value(answer, 1);
+	if (!g_variant_is_of_type(slices, G_VARIANT_TYPE("a(tstttttu)"))) {
+		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_FAILED,
+			    "octavod answers in another form: install octavod and octavoctl from one release");
+		return 1;
+	}
+	if (ctl->json) {
+		output_json(slices);
+		return 0;
+	}
+	puts("begin_ns,end_ns,vgpu,granted_ns,used_ns,overrun_ns,waiting");
+	g_variant_iter_init(&iter, slices);
+	while (g_variant_iter_next(&iter, "(t&stttttu)", &sequence, &uuid, &begin, &end, &granted, &used,
+				   &overrun, &waiting))
+		printf("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%s,%" G_GUINT64_FORMAT
+		       ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%u\n", begin, end, uuid, granted,
+		       used, overrun, waiting);
+	return 0;
+}

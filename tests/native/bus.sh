@@ -119,6 +119,8 @@ expect 0 '8192M' ./octavoctl gpus
 expect 0 '"vram_bytes" : 8589934592' ./octavoctl gpus --json
 expect 0 '' ./octavoctl policy 0000:ff:1f.7 fixed-share
 expect 0 '"policy" : "fixed-share"' ./octavoctl gpus --json
+expect 0 'begin_ns,end_ns,vgpu' ./octavoctl slices 0000:ff:1f.7
+expect 5 'no GPU .0000:ff:1f.0.' ./octavoctl slices 0000:ff:1f.0
 expect 1 'no policy .fair.: there are best-effort' ./octavoctl policy 0000:ff:1f.7 fair
 expect 1 '1000 to 30000 us' ./octavoctl slice 0000:ff:1f.7 31
 expect 0 '' ./octavoctl slice 0000:ff:1f.7 2.5

@@ -10,14 +10,14 @@ _octavoctl_gpus() {
 
 _octavoctl() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='gpus types list show create remove resize policy slice xml top log events doctor'
+	local commands='gpus types list show create remove resize policy slice slices xml top log events doctor'
 	local options='--json --help --version --gpu --uuid --persistent --display --follow --count'
 	local words=
 
 	case $previous in
 	show | remove | resize | xml) words=$(_octavoctl_uuids) ;;
 	create) words='1/2 1/4 1/8' ;;
-	policy | slice | --gpu) words=$(_octavoctl_gpus) ;;
+	policy | slice | slices | --gpu) words=$(_octavoctl_gpus) ;;
 	*)
 		if [[ $current == -* ]]; then
 			words=$options

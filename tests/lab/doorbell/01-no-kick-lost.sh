@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 400
 # Requests that come at any distance from the last one are answered: none is lost between the
 # worker's look at the ring and its wait for a kick, with event indexes and without, on a busy guest.
