@@ -9,6 +9,8 @@
 
 #include "config.h"
 #include "daemon/bus.h"
+#include "daemon/collect.h"
+#include "daemon/endpoint.h"
 #include "daemon/manager.h"
 #include "daemon/paths.h"
 
@@ -20,6 +22,7 @@
 struct octavod {
 	GMainLoop *loop;
 	struct manager *manager;
+	struct endpoint *endpoint;
 	guint late;		/* GSource of READY_SECONDS; 0: systemd knows that octavod is ready */
 	int status;
 };
@@ -67,9 +70,24 @@ static gboolean main_stop(void *data)
 	return G_SOURCE_CONTINUE;
 }
 
-static void main_apply_conf(struct octavod *octavod)
+static struct snapshot *main_collect(bool detailed, void *data)
 {
-	log_level = manager_conf(octavod->manager)->log_level;
+	struct octavod *octavod = data;
+
+	return collect(octavod->manager, detailed);
+}
+
+/* Metrics that cannot be had are no reason to serve no VMs. */
+static void main_apply_conf(void *data)
+{
+	struct octavod *octavod = data;
+	const struct conf *conf = manager_conf(octavod->manager);
+	g_autoptr(GError) error = NULL;
+
+	log_level = conf->log_level;
+	if (!endpoint_listen(octavod->endpoint, conf->metrics_address, conf->metrics_port, &error))
+		g_warning("%s: choose another metrics-port or metrics-address in octavo.conf and reload; all else goes on",
+			  error->message);
 }
 
 static gboolean main_reload(void *data)
@@ -79,7 +97,6 @@ static gboolean main_reload(void *data)
 
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GINT64_FORMAT, g_get_monotonic_time());
 	if (manager_reload(octavod->manager, &error)) {
-		main_apply_conf(octavod);
 		sd_notify(0, "READY=1\nSTATUS=configuration read");
 	} else {
 		g_warning("%s: the configuration in force stays", error->message);
@@ -126,10 +143,13 @@ static int main_run(struct octavod *octavod, const char *conf_path, const char *
 		g_critical("%s", error->message);
 		return main_status(error);
 	}
+	octavod->endpoint = endpoint_new(main_collect, octavod);
 	main_apply_conf(octavod);
+	manager_when_reloaded(octavod->manager, main_apply_conf, octavod);
 	bus = bus_new(octavod->manager, main_fatal, octavod, &error);
 	if (!bus) {
 		g_critical("%s", error->message);
+		endpoint_free(octavod->endpoint);
 		manager_free(octavod->manager);
 		return main_status(error);
 	}
@@ -143,6 +163,7 @@ static int main_run(struct octavod *octavod, const char *conf_path, const char *
 	g_main_loop_run(octavod->loop);
 
 	bus_free(bus);
+	endpoint_free(octavod->endpoint);
 	manager_free(octavod->manager);
 	return octavod->status;
 }

@@ -19,12 +19,16 @@ struct manager {
 	GPtrArray *gpus;
 	GPtrArray *vgpus;
 	GQueue events;
+	uint64_t event_counts[MANAGER_EVENT_TYPES];
+	int64_t started_us;
 	guint rescan;
 	struct probe *probe;		/* one at a time */
 	struct pci_address probe_gpu;
 	char *probe_key;
 	void (*examined)(void *data);	/* once, when no probe runs any more */
 	void *examined_data;
+	void (*reloaded)(void *data);
+	void *reloaded_data;
 	const struct manager_listener *listener;
 	void *listener_data;
 };
@@ -93,6 +97,7 @@ static void manager_event_add(struct manager *manager, enum manager_event_type t
 	event->uuid = g_strdup(uuid);
 	event->gpu = g_strdup(gpu);
 	event->message = message;
+	manager->event_counts[type]++;
 	g_queue_push_tail(&manager->events, event);
 	if (manager->events.length > MANAGER_EVENTS)
 		manager_event_free(g_queue_pop_head(&manager->events));
@@ -694,6 +699,7 @@ struct manager *manager_new(const char *conf_path, const char *control_path, GEr
 	manager->gpus = g_ptr_array_new_with_free_func(manager_free_gpu);
 	manager->vgpus = g_ptr_array_new_with_free_func(manager_free_vgpu);
 	g_queue_init(&manager->events);
+	manager->started_us = g_get_real_time();
 
 	manager->conf = conf_load(conf_path, error);
 	if (!manager->conf)
@@ -739,7 +745,15 @@ bool manager_reload(struct manager *manager, GError **error)
 	conf_free(manager->conf);
 	manager->conf = conf;
 	manager_rescan(manager);
+	if (manager->reloaded)
+		manager->reloaded(manager->reloaded_data);
 	return true;
+}
+
+void manager_when_reloaded(struct manager *manager, void (*fn)(void *data), void *data)
+{
+	manager->reloaded = fn;
+	manager->reloaded_data = data;
 }
 
 const GPtrArray *manager_gpus(const struct manager *manager)
@@ -765,4 +779,14 @@ const char *manager_conf_path(const struct manager *manager)
 const GQueue *manager_events(const struct manager *manager)
 {
 	return &manager->events;
+}
+
+uint64_t manager_event_count(const struct manager *manager, enum manager_event_type type)
+{
+	return manager->event_counts[type];
+}
+
+int64_t manager_started_us(const struct manager *manager)
+{
+	return manager->started_us;
 }

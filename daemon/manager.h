@@ -25,6 +25,7 @@ enum manager_event_type {
 	MANAGER_EVENT_WORKER_LOST,
 	MANAGER_EVENT_REFUSED,		/* an open was refused */
 	MANAGER_EVENT_HANG,		/* the arbiter's watchdog has killed work that did not end */
+	MANAGER_EVENT_TYPES,
 };
 
 struct manager_event {
@@ -57,6 +58,8 @@ void manager_listen(struct manager *manager, const struct manager_listener *list
 
 /* Reads the configuration again; a wrong one changes nothing. */
 bool manager_reload(struct manager *manager, GError **error);
+/* Calls @fn after each reload that changed the configuration, whoever asked for it. */
+void manager_when_reloaded(struct manager *manager, void (*fn)(void *data), void *data);
 
 /* Arrays of struct gpu * and struct vgpu *, the manager's own. */
 const GPtrArray *manager_gpus(const struct manager *manager);
@@ -67,6 +70,9 @@ const char *manager_conf_path(const struct manager *manager);
 const char *manager_module_state(const struct manager *manager);
 /* The last MANAGER_EVENTS events, oldest first. */
 const GQueue *manager_events(const struct manager *manager);
+/* How many there were since octavod's start, and when that was (CLOCK_REALTIME). */
+uint64_t manager_event_count(const struct manager *manager, enum manager_event_type type);
+int64_t manager_started_us(const struct manager *manager);
 
 struct vgpu *manager_find_vgpu(const struct manager *manager, const char *uuid);
 struct gpu *manager_find_gpu(const struct manager *manager, const struct pci_address *address);

@@ -564,6 +564,7 @@ void arbiter_gpu_stats(struct arbiter *arbiter, struct arbiter_gpu_stats *stats)
 		.watchdog_ns = arbiter->turn.watchdog_ns,
 		.switches = arbiter->turn.switches,
 		.hold_idle_ns = arbiter->turn.hold_idle_ns,
+		.slices = arbiter->log_next - 1,
 		.realtime = arbiter->realtime,
 	};
 	pthread_mutex_unlock(&arbiter->mutex);

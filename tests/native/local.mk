@@ -4,6 +4,12 @@
 TESTS += tests/native/bus.sh
 EXTRA_DIST += tests/native/bus.sh
 
+# octavod's HTTP server over a made-up host
+check_PROGRAMS += serve_status
+serve_status_SOURCES = tests/native/serve_status.c
+serve_status_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
+serve_status_LDADD = libfake-host.la liboctavo-endpoint.la $(GLIB_LIBS)
+
 # The device with the host's real renderer
 native_tests = test_render
 test_render_SOURCES = tests/native/test_render.c

@@ -30,7 +30,8 @@ test_control_CFLAGS = $(unit_cflags)
 test_control_LDADD = $(device_ldadd)
 
 # octavod's and octavoctl's parts
-unit_tests += test_backoff test_conf test_device test_doctor test_ident test_probe test_worker
+unit_tests += test_backoff test_conf test_device test_doctor test_ident test_metrics test_probe \
+	test_worker
 daemon_test_cflags = $(unit_cflags) $(GLIB_CFLAGS)
 daemon_test_ldadd = liboctavo-daemon.la $(GLIB_LIBS) $(CUNIT_LIBS)
 test_backoff_SOURCES = tests/unit/test_backoff.c
@@ -45,6 +46,13 @@ test_device_LDADD = $(daemon_test_ldadd)
 test_ident_SOURCES = tests/unit/test_ident.c
 test_ident_CFLAGS = $(daemon_test_cflags)
 test_ident_LDADD = $(daemon_test_ldadd)
+check_LTLIBRARIES += libfake-host.la
+libfake_host_la_SOURCES = tests/unit/fake_host.c tests/unit/fake_host.h
+libfake_host_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
+libfake_host_la_LIBADD = liboctavo-daemon.la
+test_metrics_SOURCES = tests/unit/test_metrics.c
+test_metrics_CFLAGS = $(daemon_test_cflags) $(JSON_CFLAGS)
+test_metrics_LDADD = libfake-host.la $(daemon_test_ldadd) $(JSON_LIBS)
 test_probe_SOURCES = tests/unit/test_probe.c
 test_probe_CFLAGS = $(daemon_test_cflags)
 test_probe_LDADD = $(daemon_test_ldadd)
