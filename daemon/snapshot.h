@@ -13,7 +13,7 @@
 #include "daemon/gpu.h"
 #include "daemon/manager.h"
 
-#define SNAPSHOT_SLICES	256u	/* of each GPU, for the time line */
+#define SNAPSHOT_SLICES	1024u	/* of each GPU: a second of the shortest */
 
 struct snapshot_gpu {
 	const char *address;

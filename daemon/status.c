@@ -42,6 +42,8 @@ static void status_slices(JsonBuilder *builder, const struct snapshot *snapshot,
 		/* a slice that ended after the snapshot's time is one of now */
 		uint64_t ago_ns = snapshot->now_ns - MIN(slice->begin_ns, snapshot->now_ns);
 
+		if (ago_ns > slice->used_ns + STATUS_SPAN_MS * 1000000ULL)
+			continue;
 		json_builder_begin_array(builder);
 		json_builder_add_int_value(builder,
 					   status_vgpu_index(snapshot->vgpus, gpu->slices[i].name));

@@ -7,7 +7,8 @@
  *   time_us, started_us (since the epoch), now_us (a clock that only goes forward),
  *   gpus: [{ address, name, driver, policy, renderer, state, reason, memory_bytes, slice_us,
  *            eighths, eighths_used,
- *            slices: [[index into vgpus or -1, us ago it began, us used, us overrun], ...] }],
+ *            slices: [[index into vgpus or -1, us ago it began, us used, us overrun], ...]
+ *            of the last STATUS_SPAN_MS }],
  *   vgpus: [{ uuid, gpu, type, vm, state, eighths, share, busy_us, wait_us, overrun_us,
  *             memory_used_bytes, memory_limit_bytes, turns, hangs, waiting, held_off,
  *             worker_restarts, last_error }],
@@ -21,6 +22,7 @@
 #include "daemon/snapshot.h"
 
 #define STATUS_EVENTS	20u
+#define STATUS_SPAN_MS	1000u
 
 /* Compact JSON; g_free() it. */
 char *status_render(const struct snapshot *snapshot);

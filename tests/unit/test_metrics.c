@@ -188,8 +188,8 @@ static void json(void)
 	CU_ASSERT_EQUAL(json_object_get_double_member(object, "share"), 0.25);
 	object = json_array_get_object_element(json_object_get_array_member(root, "gpus"), 0);
 	slices = json_object_get_array_member(object, "slices");
-	CU_ASSERT_EQUAL(json_array_get_length(slices), SNAPSHOT_SLICES);
-	slice = json_array_get_array_element(slices, SNAPSHOT_SLICES - 1);
+	CU_ASSERT_EQUAL_FATAL(json_array_get_length(slices), STATUS_SPAN_MS / 4 + 1);
+	slice = json_array_get_array_element(slices, STATUS_SPAN_MS / 4);
 	CU_ASSERT_EQUAL(json_array_get_int_element(slice, 0), 3);
 	CU_ASSERT_EQUAL(json_array_get_int_element(slice, 1), 4000);
 	CU_ASSERT_EQUAL(json_array_get_int_element(slice, 2), 4000);
