@@ -2,6 +2,8 @@
 #include "daemon/endpoint.h"
 
 #include <libsoup/soup.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
 #include "daemon/metrics.h"
@@ -9,6 +11,15 @@
 #include "daemon/status.h"
 
 #define PAGE_PATH	"/org/octavo1/status.html"
+/* A refused body up to here is read, so that the client gets its answer. */
+#define ENDPOINT_BODY_BYTES	65536
+
+/* One connection. */
+struct endpoint_visit {
+	unsigned int *connections;	/* a reference to the endpoint's number of them (g_rc_box) */
+	GSocket *socket;
+	guint deadline;			/* GSource, or 0 */
+};
 
 struct endpoint {
 	endpoint_source_fn source;
@@ -20,7 +31,7 @@ struct endpoint {
 	bool loopback;
 	GSocketService *service;
 	SoupServer *server;
-	unsigned int *connections;	/* their number; each holds a reference (g_rc_box) */
+	unsigned int *connections;	/* their number; each visit holds a reference (g_rc_box) */
 };
 
 /* ---- answers ---- */
@@ -68,6 +79,8 @@ static void endpoint_answer(SoupServerMessage *message, unsigned int status, con
 	soup_message_headers_replace(headers, "X-Content-Type-Options", "nosniff");
 	soup_message_headers_replace(headers, "Referrer-Policy", "no-referrer");
 	soup_message_headers_replace(headers, "Cache-Control", "no-store");
+	/* what SoupServer does with connections that are not its own listeners' */
+	soup_message_headers_replace(headers, "Connection", "close");
 	soup_message_body_append_bytes(soup_server_message_get_response_body(message), body);
 }
 
@@ -87,36 +100,43 @@ static bool endpoint_host_is_ours(const struct endpoint *endpoint, SoupServerMes
 	       g_ascii_strcasecmp(host, "localhost") == 0;
 }
 
-/* Runs when the headers are there; what it refuses is not read any further. */
+/* SoupServer answers when it has read the body, which need not have an end. */
+static void endpoint_refuse_body(SoupServerMessage *message, SoupEncoding encoding, goffset length)
+{
+	const struct endpoint_visit *visit =
+		g_object_get_data(G_OBJECT(soup_server_message_get_remote_address(message)), "visit");
+
+	soup_message_body_set_accumulate(soup_server_message_get_request_body(message), FALSE);
+	if (encoding == SOUP_ENCODING_CHUNKED || length > ENDPOINT_BODY_BYTES)
+		g_socket_shutdown(visit->socket, TRUE, FALSE, NULL);
+	endpoint_refuse(message, SOUP_STATUS_REQUEST_ENTITY_TOO_LARGE,
+			"octavod takes no request bodies\n");
+}
+
+/* Runs when the headers are there; for what is refused here no handler runs. */
 static void endpoint_early(SoupServer *server, SoupServerMessage *message, const char *path,
 			   GHashTable *query, void *data)
 {
 	const struct endpoint *endpoint = data;
 	SoupMessageHeaders *request = soup_server_message_get_request_headers(message);
-	SoupMessageHeaders *response = soup_server_message_get_response_headers(message);
 	const char *method = soup_server_message_get_method(message);
 	SoupEncoding encoding = soup_message_headers_get_encoding(request);
+	goffset length = soup_message_headers_get_content_length(request);
 
 	(void)server;
 	(void)path;
 	(void)query;
-	soup_message_body_set_accumulate(soup_server_message_get_request_body(message), FALSE);
-	if (!g_str_equal(method, "GET") && !g_str_equal(method, "HEAD")) {
+	if (encoding == SOUP_ENCODING_CHUNKED || length > 0) {
+		endpoint_refuse_body(message, encoding, length);
+	} else if (!g_str_equal(method, "GET") && !g_str_equal(method, "HEAD")) {
 		endpoint_refuse(message, SOUP_STATUS_METHOD_NOT_ALLOWED,
 				"octavod answers GET and HEAD here\n");
-		soup_message_headers_replace(response, "Allow", "GET, HEAD");
-	} else if (encoding == SOUP_ENCODING_CHUNKED ||
-		   (encoding == SOUP_ENCODING_CONTENT_LENGTH &&
-		    soup_message_headers_get_content_length(request) > 0)) {
-		endpoint_refuse(message, SOUP_STATUS_REQUEST_ENTITY_TOO_LARGE,
-				"octavod takes no request bodies\n");
+		soup_message_headers_replace(soup_server_message_get_response_headers(message),
+					     "Allow", "GET, HEAD");
 	} else if (!endpoint_host_is_ours(endpoint, message)) {
 		endpoint_refuse(message, SOUP_STATUS_FORBIDDEN,
 				"octavod answers for an IP address or localhost while it listens on loopback\n");
-	} else {
-		return;
 	}
-	soup_message_headers_replace(response, "Connection", "close");
 }
 
 static void endpoint_metrics(struct endpoint *endpoint, SoupServerMessage *message)
@@ -162,13 +182,44 @@ static void endpoint_request(SoupServer *server, SoupServerMessage *message, con
 
 /* ---- connections ---- */
 
-static void endpoint_connection_gone(void *data, GObject *connection)
+static void endpoint_visit_ended(void *data, GObject *connection)
 {
-	unsigned int *connections = data;
+	struct endpoint_visit *visit = data;
 
 	(void)connection;
-	(*connections)--;
-	g_rc_box_release(connections);
+	(*visit->connections)--;
+	g_rc_box_release(visit->connections);
+	if (visit->deadline)
+		g_source_remove(visit->deadline);
+	g_object_unref(visit->socket);
+	g_free(visit);
+}
+
+/* It sends or takes a byte now and then, so it was never idle. */
+static gboolean endpoint_visit_overdue(void *data)
+{
+	struct endpoint_visit *visit = data;
+
+	visit->deadline = 0;
+	g_socket_shutdown(visit->socket, TRUE, TRUE, NULL);
+	return G_SOURCE_REMOVE;
+}
+
+static void endpoint_visit_begin(struct endpoint *endpoint, GSocketConnection *connection,
+				 GSocketAddress *remote)
+{
+	struct endpoint_visit *visit = g_new0(struct endpoint_visit, 1);
+
+	visit->connections = g_rc_box_acquire(endpoint->connections);
+	visit->socket = g_object_ref(g_socket_connection_get_socket(connection));
+	visit->deadline = g_timeout_add_seconds(ENDPOINT_VISIT_SECONDS, endpoint_visit_overdue, visit);
+	(*visit->connections)++;
+	g_socket_set_timeout(visit->socket, ENDPOINT_IDLE_SECONDS);
+	/* headers and body are two writes */
+	g_socket_set_option(visit->socket, IPPROTO_TCP, TCP_NODELAY, 1, NULL);
+	/* handlers are told the address, and nothing else of the connection */
+	g_object_set_data(G_OBJECT(remote), "visit", visit);
+	g_object_weak_ref(G_OBJECT(connection), endpoint_visit_ended, visit);
 }
 
 static gboolean endpoint_incoming(GSocketService *service, GSocketConnection *connection,
@@ -188,10 +239,7 @@ static gboolean endpoint_incoming(GSocketService *service, GSocketConnection *co
 	remote = g_socket_connection_get_remote_address(connection, NULL);
 	if (!local || !remote)
 		return TRUE;
-	g_socket_set_timeout(g_socket_connection_get_socket(connection), ENDPOINT_IDLE_SECONDS);
-	(*endpoint->connections)++;
-	g_object_weak_ref(G_OBJECT(connection), endpoint_connection_gone,
-			  g_rc_box_acquire(endpoint->connections));
+	endpoint_visit_begin(endpoint, connection, remote);
 	if (!soup_server_accept_iostream(endpoint->server, G_IO_STREAM(connection), local, remote,
 					 &error))
 		g_debug("metrics: %s", error->message);
@@ -251,6 +299,7 @@ static bool endpoint_open(struct endpoint *endpoint, const char *address, unsign
 			    address);
 		return false;
 	}
+	g_socket_listener_set_backlog(G_SOCKET_LISTENER(service), 2 * ENDPOINT_CONNECTIONS);
 	if (!g_socket_listener_add_address(G_SOCKET_LISTENER(service), socket_address,
 					   G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, NULL, NULL,
 					   error)) {

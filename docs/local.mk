@@ -11,6 +11,7 @@ dist_doc_DATA += \
 	docs/abi.md \
 	docs/architecture.md \
 	docs/install.md \
+	docs/monitoring.md \
 	docs/operations.md \
 	docs/scheduler.md
 include libvirt-xml/local.mk
