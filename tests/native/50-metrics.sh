@@ -8,9 +8,10 @@ set -euo pipefail
 monitoring=$OCTAVO_TREE/monitoring
 work=$(mktemp -d)
 pids=()
+daemon=
 cleanup() {
 	exec 3>&- || true
-	[[ ${#pids[@]} -eq 0 ]] || kill "${pids[@]}" 2>/dev/null || true
+	[[ ! $daemon && ${#pids[@]} -eq 0 ]] || kill $daemon "${pids[@]}" 2>/dev/null || true
 	wait 2>/dev/null || true
 	rm -rf "$work"
 }
@@ -70,7 +71,6 @@ configure() {
 configure ''
 "$OCTAVO_BUILD/octavod" --config "$conf" --control "$work/no-module" >"$work/octavod.log" 2>&1 &
 daemon=$!
-pids+=($daemon)
 wait_until "$OCTAVO_BUILD/octavoctl" gpus
 ! grep -q ":$(printf '%04X' "$port_a") " /proc/net/tcp || fail "it listens although nobody asked for it"
 
@@ -99,10 +99,10 @@ wait_until get -g "http://[::1]:$port_b/metrics"
 
 # a port in use is told, and it goes on where it was
 python3 -c '
-import socket, sys
+import signal, socket, sys
 s = socket.create_server(("::1", int(sys.argv[1])), family=socket.AF_INET6)
 print("there", flush=True)
-sys.stdin.read()' "$port_other" < <(sleep 60) >"$work/other.log" &
+signal.pause()' "$port_other" >"$work/other.log" &
 pids+=($!)
 wait_until grep -q there "$work/other.log"
 configure "metrics-port = $port_other"$'\nmetrics-address = ::1'
@@ -115,6 +115,7 @@ kill -HUP $daemon
 wait_until eval '[[ $(code -g "http://[::1]:$port_b/metrics") == 000 ]]'
 kill -TERM $daemon
 wait $daemon || fail "octavod ended with $?"
+daemon=
 
 # ---- the same server, 8 vGPUs ----
 
@@ -282,7 +283,7 @@ python3 - "$work/dom" <<'PYTHON' || fail "the page does not show what it should"
 import html.parser, sys
 page = open(sys.argv[1], encoding="utf-8").read()
 for text in ("gpu-host-1", "AMD Radeon RX 7800 XT", "0000:41:00.0", "render-01", 'desk "Ö"', "held off",
-             "needs-reset", "unserved", "50 % of 50 % promised", "less than promised", "3.8 GiB of 4.0 GiB",
+             "needs-reset", "unserved", "50.2 % of 50 % promised", "less than promised", "3.8 GiB of 4.0 GiB",
              "4 hangs", "3 workers lost", "worker lost after 8122 ms", ">live<"):
     assert text in page, text
 assert page.count('class="lane"') == 8, "lanes"

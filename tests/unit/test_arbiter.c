@@ -165,6 +165,7 @@ static void test_quarter(void)
 {
 	struct stage stage = { 0 };
 	struct arbiter_stats stats;
+	struct arbiter_gpu_stats gpu_stats;
 	struct arbiter_slice slices[64];
 	uint64_t cursor = 0;
 	size_t n;
@@ -189,6 +190,12 @@ static void test_quarter(void)
 		CU_ASSERT_EQUAL(slices[i].sequence, slices[i - 1].sequence + 1);
 		CU_ASSERT(slices[i].slice.end_ns >= slices[i - 1].slice.end_ns);
 	}
+	/* the newest, without reading all before it */
+	arbiter_gpu_stats(stage.arbiter, &gpu_stats);
+	cursor = gpu_stats.slices;
+	n = arbiter_read_log(stage.arbiter, &cursor, slices, 64);
+	CU_ASSERT_FATAL(n >= 1);
+	CU_ASSERT_EQUAL(slices[0].sequence, gpu_stats.slices);
 	stage_down(&stage);
 }
 
