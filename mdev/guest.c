@@ -16,6 +16,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "trace.h"
 #include "vgpu.h"
 
 #define CHUNK_PAGES	32u		/* 128 KiB a pin: rings and framebuffers are neighbours */
@@ -332,6 +333,9 @@ static vm_fault_t guest_fault(struct vm_fault *vmf)
 		mutex_unlock(&g->lock);
 		if (ret) {
 			atomic64_inc(&vgpu->counters.guest_faults);
+			trace_octavo_guest_fault(READ_ONCE(vgpu->open_id),
+						 (u64)index << PAGE_SHIFT,
+						 vmf->flags & FAULT_FLAG_WRITE);
 			return ret;
 		}
 	}

@@ -10,6 +10,7 @@
 #include <uapi/linux/virtio_config.h>
 #include <uapi/linux/virtio_pci.h>
 
+#include "trace.h"
 #include "vgpu.h"
 
 #define ISR_QUEUE	0x1
@@ -168,6 +169,7 @@ static void irq_raise(struct octavo_vgpu_device *vgpu, u16 vector, u8 isr)
 	struct octavo_irq *irq = &vgpu->irq;
 
 	lockdep_assert_held(&irq->lock);
+	trace_octavo_interrupt(vgpu->open_id, vector);
 	irq->isr |= isr;
 	if (vector < OCTAVO_VECTORS && irq->msix[vector]) {
 		eventfd_signal(irq->msix[vector]);
@@ -215,6 +217,7 @@ void irq_kick(struct octavo_vgpu_device *vgpu, u32 queue)
 {
 	struct octavo_irq *irq = &vgpu->irq;
 
+	trace_octavo_kick(vgpu->open_id, queue);
 	spin_lock(&irq->lock);
 	if (irq->kick[queue])
 		eventfd_signal(irq->kick[queue]);

@@ -6,7 +6,7 @@ mdev_sources = \
 	mdev/capture.c mdev/config.c mdev/console.c mdev/control.c mdev/device.c mdev/events.c \
 	mdev/guest.c mdev/irq.c mdev/main.c mdev/parent.c mdev/registers.c mdev/session.c \
 	mdev/type.c mdev/vgpu.c mdev/window.c \
-	mdev/compat.h mdev/octavo.h mdev/vgpu.h mdev/window.h
+	mdev/compat.h mdev/octavo.h mdev/trace.h mdev/vgpu.h mdev/window.h
 
 dist_dkmssource_DATA = $(mdev_sources)
 nodist_dkmssource_DATA = mdev/dkms.conf

@@ -6,6 +6,9 @@
 
 #include "vgpu.h"
 
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
 static int __init octavo_init(void)
 {
 	int ret;

@@ -9,13 +9,13 @@
 #include <linux/sched.h>
 #include <uapi/linux/virtio_config.h>
 
+#include "trace.h"
 #include "vgpu.h"
 
 static unsigned int open_timeout_ms = 2000;
 module_param(open_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(open_timeout_ms,
 		 "How long the open of a vGPU waits for its worker; it holds locks of VFIO and QEMU meanwhile (default 2000)");
-
 
 DEFINE_MUTEX(vgpus_lock);
 LIST_HEAD(vgpus);
@@ -142,6 +142,7 @@ void vgpu_reset(struct octavo_vgpu_device *vgpu)
 	lockdep_assert_held(&vgpu->lock);
 	if (!generation)
 		generation = 1;
+	trace_octavo_reset(vgpu->open_id, generation);
 	vgpu->generation = generation;
 	vgpu->acked = false;
 	vgpu->orphaned = false;

@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "trace.h"
 #include "vgpu.h"
 #include "window.h"
 
@@ -386,6 +387,8 @@ static vm_fault_t window_fault(struct vm_fault *vmf)
 					  window_prot(vmf->vma, NULL));
 	mutex_unlock(&w->lock);
 	atomic64_inc(&vgpu->counters.window_faults);
+	trace_octavo_window_fault(READ_ONCE(vgpu->open_id), (u64)window_page(vmf->pgoff) << PAGE_SHIFT,
+				  vmf->flags & FAULT_FLAG_WRITE);
 out:
 	mutex_unlock(&w->fault_lock);
 	return wait ? window_fault_lost(vmf, vgpu, changes) : ret;
@@ -431,8 +434,11 @@ static vm_fault_t window_huge_fault(struct vm_fault *vmf, unsigned int order)
 		ret = compat_insert_pfn_pmd(vmf, pfn);
 	mutex_unlock(&w->lock);
 	mutex_unlock(&w->fault_lock);
-	if (ret == VM_FAULT_NOPAGE)
+	if (ret == VM_FAULT_NOPAGE) {
 		atomic64_inc(&vgpu->counters.window_faults);
+		trace_octavo_window_fault(READ_ONCE(vgpu->open_id), (u64)page << PAGE_SHIFT,
+					  vmf->flags & FAULT_FLAG_WRITE);
+	}
 	return ret;
 }
 
