@@ -8,6 +8,13 @@ vk_check_CFLAGS = $(AM_CFLAGS) $(VULKAN_CFLAGS)
 vk_check_LDADD = $(VULKAN_LIBS)
 gl_check_SOURCES = tests/guest-programs/gl_check.c
 gl_check_LDADD = -lEGL -lGLESv2
+if HAVE_GGML
+noinst_PROGRAMS += ggml_check
+ggml_check_SOURCES = tests/guest-programs/ggml_check.c
+ggml_check_CFLAGS = $(AM_CFLAGS) $(GGML_CFLAGS)
+ggml_check_LDADD = -lggml -lggml-base
+endif
+
 vq_sources = tests/guest-programs/vq.c tests/guest-programs/vq.h
 vq_ping_SOURCES = tests/guest-programs/vq_ping.c $(vq_sources)
 vq_bar2_SOURCES = tests/guest-programs/vq_bar2.c $(vq_sources)

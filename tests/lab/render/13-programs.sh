@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: proof
+# limit: 900
+# Unmodified programs of the guest's distribution run on the vGPU: what they say they render on, what
+# they show and what they compute is right.
+set -euo pipefail
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/../spine/screen.sh"
+
+render_configure
+uuid=$(vgpu_create 1_2)
+guest-start --mem 1024 --display g1 "$uuid"
+wait_for 30 "the guest's driver" guest g1 test -c /dev/dri/renderD128
+
+note "vulkaninfo"
+output=$(guest g1 vulkaninfo --summary 2>/dev/null)
+assert_match "Vulkan device" "$output" 'deviceName *= Virtio-GPU Venus \(llvmpipe'
+assert_match "Vulkan driver" "$output" 'driverName *= venus'
+
+note "kmscube"
+colours() {
+	screendump g1 "$tmp/cube.ppm" && [[ $(tail -c +20 "$tmp/cube.ppm" | xxd -p -c 3 | sort -u | wc -l) -gt 500 ]]
+}
+guest g1 sh -c 'setsid kmscube -D /dev/dri/card0 >/tmp/kmscube.log 2>&1 </dev/null &'
+# a lit cube has hundreds of shades
+wait_for 90 "a shaded cube on the screen" colours
+screendump g1 "$OCTAVO_OUT/kmscube.png"
+guest g1 pkill -x kmscube
+assert_match "kmscube's renderer" "$(guest g1 cat /tmp/kmscube.log)" 'renderer: "virgl'
+
+note "glmark2"
+output=$(guest g1 timeout 200 glmark2-es2-drm --size 320x240 -b build:duration=1 -b shading:duration=1 2>&1) ||
+	fail "glmark2: $output"
+assert_match "glmark2's renderer" "$output" 'GL_RENDERER: *virgl'
+assert_match "glmark2's score" "$output" 'glmark2 Score: [1-9]'
+
+note "ggml"
+guest_give g1 ggml_check
+output=$(guest g1 timeout 600 /tmp/ggml_check 2>/dev/null) || fail "ggml: $output"
+assert_match "ggml's device" "$output" 'device: Virtio-GPU Venus'
+assert_eq "operations that are right" "$(grep -c ': right' <<<"$output")" 5
