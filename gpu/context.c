@@ -41,8 +41,8 @@ static void context_watch(struct renderer *renderer, struct renderer_context *co
 
 static bool capset_offered(const struct renderer *renderer, uint32_t id)
 {
-	for (unsigned int i = 0; i < renderer->capset_count; i++) {
-		if (renderer->capsets[i].id == id)
+	for (unsigned int i = 0; i < renderer->capsets.count; i++) {
+		if (renderer->capsets.sets[i].id == id)
 			return true;
 	}
 	return false;

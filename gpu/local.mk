@@ -4,6 +4,7 @@
 noinst_LTLIBRARIES += liboctavo-gpu.la
 liboctavo_gpu_la_SOURCES = \
 	gpu/backing.c gpu/backing.h \
+	gpu/capsets.c gpu/capsets.h \
 	gpu/command.c gpu/command.h \
 	gpu/console.c gpu/console.h \
 	gpu/control.c gpu/control.h \

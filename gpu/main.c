@@ -14,6 +14,9 @@
 #include "gpu/probe.h"
 #include "gpu/worker.h"
 
+/* Between copies of one worker only, see worker_replace(). */
+#define CAPSETS_VARIABLE	"OCTAVO_CAPSETS_FD"
+
 static void usage(FILE *to)
 {
 	fputs("Usage: octavo-vgpu [OPTION...]\n"
@@ -256,6 +259,9 @@ int main(int argc, char **argv)
 		}
 	}
 	options.renderer.gate_fd = options.gate_fd;
+	options.capsets_variable = CAPSETS_VARIABLE;
+	if (getenv(CAPSETS_VARIABLE))
+		options.renderer.capsets_fd = number(CAPSETS_VARIABLE, getenv(CAPSETS_VARIABLE));
 	options.arguments = capsets ? argv : arguments_copy(argc, argv, &options);
 	/* threads of drivers are about: no handlers at exit, nothing of them is ours to tidy */
 	_exit(worker_run(&options) ? 1 : 0);

@@ -16,40 +16,10 @@
 #include "gpu/picture.h"
 #include "vfio/window.h"
 
-static uint32_t render_capset_info(struct renderer *renderer, struct command *command)
-{
-	const struct virtio_gpu_get_capset_info *request = command->request;
-	uint32_t index = le32toh(request->capset_index);
-	struct virtio_gpu_resp_capset_info *info;
-
-	if (index >= renderer->capset_count)
-		return BAD;
-	info = command_response(command, sizeof(*info));
-	if (!info)
-		return NO_MEMORY;
-	info->capset_id = htole32(renderer->capsets[index].id);
-	info->capset_max_version = htole32(renderer->capsets[index].version);
-	info->capset_max_size = htole32(renderer->capsets[index].bytes);
-	return VIRTIO_GPU_RESP_OK_CAPSET_INFO;
-}
-
 static uint32_t render_capset(struct renderer *renderer, struct command *command)
 {
-	const struct virtio_gpu_get_capset *request = command->request;
-	const struct renderer_capset *capset = NULL;
-	struct virtio_gpu_resp_capset *response;
-
-	for (unsigned int i = 0; i < renderer->capset_count; i++) {
-		if (renderer->capsets[i].id == le32toh(request->capset_id))
-			capset = &renderer->capsets[i];
-	}
-	if (!capset || !capset->data || le32toh(request->capset_version) > capset->version)
-		return BAD;
-	response = command_response(command, sizeof(*response) + capset->bytes);
-	if (!response)
-		return NO_MEMORY;
-	memcpy(response->capset_data, capset->data, capset->bytes);
-	return VIRTIO_GPU_RESP_OK_CAPSET;
+	capsets_answer(&renderer->capsets, command);
+	return command->answer;
 }
 
 uint32_t render_create_answer(int error)
@@ -291,7 +261,7 @@ static const struct render_handler {
 	uint32_t (*run)(struct renderer *renderer, struct command *command);
 } handlers[] = {
 	{ VIRTIO_GPU_CMD_GET_CAPSET_INFO, sizeof(struct virtio_gpu_get_capset_info), false, false,
-	  render_capset_info },
+	  render_capset },
 	{ VIRTIO_GPU_CMD_GET_CAPSET, sizeof(struct virtio_gpu_get_capset), false, false,
 	  render_capset },
 	{ VIRTIO_GPU_CMD_CTX_CREATE, sizeof(struct virtio_gpu_ctx_create), true, false,

@@ -376,18 +376,22 @@ static void renderer_watch(struct renderer *renderer, int fd, void *data)
 
 static void renderer_capsets(struct renderer *renderer)
 {
+	struct capsets *capsets = &renderer->capsets;
 	uint32_t ids[RENDERER_CAPSETS] = { 0 };
 
-	renderer->capset_count = renderer_capset_ids(renderer->options.capsets, ids);
-	for (unsigned int i = 0; i < renderer->capset_count; i++) {
-		struct renderer_capset *capset = &renderer->capsets[i];
+	if (capsets_known(capsets))
+		return;
+	capsets->count = renderer_capset_ids(renderer->options.capsets, ids);
+	for (unsigned int i = 0; i < capsets->count; i++) {
+		struct capset *set = &capsets->sets[i];
 
-		capset->id = ids[i];
-		virgl_renderer_get_cap_set(ids[i], &capset->version, &capset->bytes);
-		capset->data = capset->bytes ? calloc(1, capset->bytes) : NULL;
-		if (capset->data)
-			virgl_renderer_fill_caps(ids[i], capset->version, capset->data);
+		set->id = ids[i];
+		virgl_renderer_get_cap_set(ids[i], &set->version, &set->bytes);
+		set->data = set->bytes ? calloc(1, set->bytes) : NULL;
+		if (set->data)
+			virgl_renderer_fill_caps(ids[i], set->version, set->data);
 	}
+	capsets_publish(capsets);
 }
 
 int renderer_flags(unsigned int capsets)
@@ -577,6 +581,9 @@ int renderer_start(struct renderer *renderer, struct gpu *gpu, const struct rend
 	renderer->ops = ops;
 	renderer->context = context;
 	renderer->options = *options;
+	if (options->capsets_fd > 0 && capsets_load(&renderer->capsets, options->capsets_fd))
+		log_warning("descriptor %d has no capability sets: they are looked up anew",
+			    options->capsets_fd);
 	renderer->virgl_fd = -1;
 	renderer->quiet = true;
 	pthread_mutex_init(&renderer->lock, NULL);

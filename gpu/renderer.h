@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpu/capsets.h"
 #include "gpu/command.h"
 #include "gpu/gpu.h"
 #include "gpu/server.h"
@@ -31,6 +32,7 @@
 #define CAPSET_VENUS		4
 
 #define RENDERER_CAPSETS	3
+_Static_assert(RENDERER_CAPSETS <= CAPSETS_MAX, "there is room for each");
 #define RENDERER_CONTEXTS	128	/* of one vGPU */
 #define RENDERER_PROCESSES	56	/* of them with a process of their own; GATE_SLOTS has 60 */
 #define RENDERER_RINGS		64	/* of one context */
@@ -47,6 +49,7 @@ struct renderer_options {
 	const char *vulkan_device;	/* deviceUUID, for the scheduler's layer; NULL: any */
 	uint32_t vulkan_ids[2];		/* vendor and device, 0: any */
 	int gate_fd;			/* -1: none */
+	int capsets_fd;			/* what a former copy of the worker knew; 0: none */
 };
 
 /*
@@ -60,13 +63,6 @@ struct renderer_ops {
 		    uint32_t caching);
 	int (*hide)(void *context, struct window_mapping *mapping);
 	int (*show_again)(void *context, struct window_mapping *mapping);
-};
-
-struct renderer_capset {
-	uint32_t id;			/* enum virgl_renderer_capset */
-	uint32_t version;
-	uint32_t bytes;
-	void *data;
 };
 
 struct renderer_context {
@@ -105,6 +101,7 @@ struct renderer {
 	} cursor;
 	int wake_fd;			/* eventfd, for the thread */
 	bool used;			/* atomic */
+	struct capsets capsets;		/* the thread's to fill, if they are not known before */
 
 	/* the thread's own */
 	pthread_t thread;
@@ -113,8 +110,6 @@ struct renderer {
 	bool answers;			/* were given since ops->answered() */
 	int virgl_fd;			/* fences of virgl; -1: none */
 	struct server server;
-	unsigned int capset_count;
-	struct renderer_capset capsets[RENDERER_CAPSETS];
 	unsigned int context_count;
 	struct renderer_context *contexts;
 	struct timeline timeline;	/* of the device */

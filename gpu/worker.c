@@ -8,6 +8,7 @@
 #include <linux/virtio_gpu.h>
 #include <linux/virtio_ring.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -170,11 +171,24 @@ static void worker_queue_enable(struct worker *worker, unsigned int index)
 }
 
 /* Requests that need nothing of what the guest has made are answered at once. */
-static bool worker_is_query(const struct command *command)
+static bool worker_answer_query(struct worker *worker, struct command *command)
 {
-	return (command->header.type == VIRTIO_GPU_CMD_GET_DISPLAY_INFO ||
-		command->header.type == VIRTIO_GPU_CMD_GET_EDID) &&
-	       !(command->header.flags & VIRTIO_GPU_FLAG_FENCE);
+	if (command->header.flags & VIRTIO_GPU_FLAG_FENCE)
+		return false;
+	switch (command->header.type) {
+	case VIRTIO_GPU_CMD_GET_DISPLAY_INFO:
+	case VIRTIO_GPU_CMD_GET_EDID:
+		control_run(&worker->gpu, command);
+		return true;
+	case VIRTIO_GPU_CMD_GET_CAPSET_INFO:
+	case VIRTIO_GPU_CMD_GET_CAPSET:
+		if (!capsets_known(&worker->renderer.capsets))
+			return false;
+		capsets_answer(&worker->renderer.capsets, command);
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Runs the request, or hands it to the renderer, whose thread answers it. */
@@ -182,9 +196,9 @@ static int worker_run_command(struct worker *worker, unsigned int index, struct 
 {
 	if (index == QUEUE_CURSOR) {
 		cursor_run(&worker->gpu, command);
-	} else if (!worker->has_renderer || worker_is_query(command)) {
+	} else if (!worker->has_renderer) {
 		control_run(&worker->gpu, command);
-	} else {
+	} else if (!worker_answer_query(worker, command)) {
 		worker->stalled = !renderer_submit(&worker->renderer, command);
 		return 0;
 	}
@@ -308,12 +322,22 @@ static void worker_replace(struct worker *worker)
 {
 	const struct worker_options *options = worker->options;
 
+	int capsets = worker->options->renderer.capsets_fd;
+	char text[16];
+
 	log_debug("the renderer was in use: a fresh copy of the worker takes over");
 	renderer_kill(&worker->renderer);
+	if (!capsets && capsets_known(&worker->renderer.capsets))
+		capsets = capsets_save(&worker->renderer.capsets);
 	syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
 	fcntl(options->session_fd, F_SETFD, 0);
 	if (options->gate_fd >= 0)
 		fcntl(options->gate_fd, F_SETFD, 0);
+	if (capsets > 0) {
+		fcntl(capsets, F_SETFD, 0);
+		snprintf(text, sizeof(text), "%d", capsets);
+		setenv(options->capsets_variable, text, 1);
+	}
 	execv("/proc/self/exe", options->arguments);
 	log_error("the worker cannot start its copy: %s", strerror(errno));
 	/* octavod starts another one */

@@ -21,6 +21,7 @@ struct worker_options {
 	uint64_t spin_ns;	/* longest look at empty queues before waiting for a kick, see spin.h */
 	struct renderer_options renderer;	/* capsets 0: 2D only */
 	char *const *arguments;	/* of a copy that takes over, NULL at the end */
+	const char *capsets_variable;	/* of the environment: tells it the descriptor of capsets */
 };
 
 /* Until the VM has closed the device (0), or something is wrong that a new worker may not meet. */

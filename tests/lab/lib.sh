@@ -99,6 +99,16 @@ gpu_parents() {
 	return 0
 }
 
+gpus_ready() {
+	[[ $(gpu_parents | wc -l) -eq 2 ]]
+}
+
+# A host that has just booted is still binding its drivers.
+gpus_wait() {
+	udevadm settle --timeout=60
+	wait_for 90 "vGPUs on both GPUs of the host" gpus_ready
+}
+
 gpu_parent() {
 	local first
 	first=$(gpu_parents | head -n 1)
