@@ -87,7 +87,8 @@ static void naming_rules(void)
 {
 	g_autofree char *text = render_fake();
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-	g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+	g_autoptr(GHashTable) seen =
+		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	g_autofree char *family = NULL;
 	unsigned int samples = 0;
 
@@ -98,7 +99,7 @@ static void naming_rules(void)
 			g_free(family);
 			family = g_strdup(words[2]);
 			CU_ASSERT_TRUE(g_str_has_prefix(family, "octavo_"));
-			CU_ASSERT_TRUE(g_hash_table_add(seen, g_steal_pointer(&words[2])));
+			CU_ASSERT_TRUE(g_hash_table_add(seen, g_strdup(family)));
 		} else if (g_str_has_prefix(lines[i], "# TYPE ")) {
 			CU_ASSERT_STRING_EQUAL(words[2], family);
 			CU_ASSERT_EQUAL(g_str_equal(words[3], "counter"),
@@ -112,7 +113,6 @@ static void naming_rules(void)
 		}
 	}
 	CU_ASSERT_TRUE(samples > FAKE_HOST_VGPUS * 25);
-	g_hash_table_foreach(seen, (GHFunc)(void (*)(void))g_free, NULL);
 }
 
 static void escapes(void)
