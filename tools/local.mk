@@ -8,6 +8,7 @@ liboctavo_tools_la_SOURCES = \
 	tools/client.c tools/client.h \
 	tools/doctor.c tools/doctor.h \
 	tools/kvm.c tools/kvm.h \
+	tools/nova.c tools/nova.h \
 	tools/output.c tools/output.h
 liboctavo_tools_la_CPPFLAGS = $(tools_cppflags)
 liboctavo_tools_la_CFLAGS = $(tools_cflags)
@@ -22,9 +23,19 @@ octavoctl_SOURCES = \
 	tools/query.c \
 	tools/top.c \
 	tools/xml.c
+nodist_octavoctl_SOURCES = tools/hostdev.xml.h tools/nodedev.xml.h
 octavoctl_CPPFLAGS = $(tools_cppflags)
 octavoctl_CFLAGS = $(tools_cflags)
 octavoctl_LDADD = liboctavo-tools.la $(GLIB_LIBS) $(JSON_LIBS)
+
+# The templates as C strings
+tools_templates = tools/hostdev.xml.h tools/nodedev.xml.h
+BUILT_SOURCES += $(tools_templates)
+CLEANFILES += $(tools_templates)
+tools/octavoctl-xml.$(OBJEXT): $(tools_templates)
+$(tools_templates): tools/%.xml.h: libvirt-xml/%.xml.in
+	$(AM_V_GEN)$(MKDIR_P) tools && \
+		$(SED) -e 's/["\\]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@.tmp && mv $@.tmp $@
 
 bashcompletiondir = $(datadir)/bash-completion/completions
 zshcompletiondir = $(datadir)/zsh/site-functions

@@ -23,12 +23,14 @@ enum {
 	OPTION_FOLLOW = 1 << 3,
 	OPTION_DISPLAY = 1 << 4,
 	OPTION_COUNT = 1 << 5,
+	OPTION_NODEDEV = 1 << 6,
+	OPTION_CLASSES = 1 << 7,
 };
 
 static const struct command {
 	const char *name;
 	const char *arguments;
-	int words;		/* how many arguments it takes, exactly */
+	int words;		/* how many arguments it takes; negative: that many or more */
 	unsigned int options;
 	bool offline;		/* works without octavod */
 	command_fn run;
@@ -48,8 +50,10 @@ static const struct command {
 	  "share a GPU's time by another policy" },
 	{ "slice", " GPU MILLISECONDS", 2, 0, false, change_slice, "change the length of a GPU's slices" },
 	{ "slices", " GPU", 1, 0, false, query_slices, "who had a GPU when: its last slices as CSV" },
-	{ "xml", " UUID", 1, OPTION_DISPLAY, false, xml_hostdev,
+	{ "xml", " UUID", 1, OPTION_DISPLAY | OPTION_NODEDEV, false, xml_show,
 	  "the hostdev element of a libvirt domain" },
+	{ "nova-conf", " [ADDRESS=]TYPE...", -1, OPTION_CLASSES, false, query_nova,
+	  "the part of OpenStack Nova's configuration for this host" },
 	{ "top", "", 0, OPTION_COUNT, false, top_show, "what each vGPU does, once a second" },
 	{ "log", "", 0, OPTION_FOLLOW | OPTION_COUNT, false, events_log, "the last events" },
 	{ "events", "", 0, OPTION_COUNT, false, events_follow, "events as they happen" },
@@ -93,6 +97,8 @@ static bool octavoctl_check_options(const struct command *command, const struct 
 		{ OPTION_FOLLOW, ctl->follow, "--follow" },
 		{ OPTION_DISPLAY, ctl->display, "--display" },
 		{ OPTION_COUNT, ctl->count, "--count" },
+		{ OPTION_NODEDEV, ctl->nodedev, "--nodedev" },
+		{ OPTION_CLASSES, ctl->classes, "--classes" },
 	};
 
 	for (unsigned int i = 0; i < G_N_ELEMENTS(options); i++) {
@@ -112,7 +118,7 @@ static bool octavoctl_check_options(const struct command *command, const struct 
 
 static int octavoctl_run(const struct command *command, struct octavoctl *ctl, GError **error)
 {
-	if (ctl->argc != command->words) {
+	if (command->words < 0 ? ctl->argc < -command->words : ctl->argc != command->words) {
 		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_USAGE, "usage: octavoctl %s%s",
 			    command->name, command->arguments);
 		return CLIENT_ERROR_USAGE;
@@ -140,6 +146,10 @@ int main(int argc, char **argv)
 		  "create: again at every boot; remove: not again", NULL },
 		{ "display", 0, 0, G_OPTION_ARG_NONE, &ctl.display, "xml: show it on the VM's console",
 		  NULL },
+		{ "nodedev", 0, 0, G_OPTION_ARG_NONE, &ctl.nodedev,
+		  "xml: the vGPU itself, for virsh nodedev-define", NULL },
+		{ "classes", 0, 0, G_OPTION_ARG_NONE, &ctl.classes,
+		  "nova-conf: a resource class for each size", NULL },
 		{ "follow", 'f', 0, G_OPTION_ARG_NONE, &ctl.follow, "log: go on with new events", NULL },
 		{ "count", 'n', 0, G_OPTION_ARG_INT, &ctl.count, "top, log, events: end after N", "N" },
 		{ "version", 0, 0, G_OPTION_ARG_NONE, &version, "print the version and end", NULL },

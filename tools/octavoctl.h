@@ -16,6 +16,8 @@ struct octavoctl {
 	gboolean follow;
 	gboolean persistent;
 	gboolean display;
+	gboolean nodedev;
+	gboolean classes;
 	char *gpu;		/* or NULL */
 	char *uuid;		/* or NULL */
 	int count;		/* 0: without end */
@@ -30,6 +32,7 @@ int query_types(struct octavoctl *ctl, GError **error);
 int query_list(struct octavoctl *ctl, GError **error);
 int query_show(struct octavoctl *ctl, GError **error);
 int query_slices(struct octavoctl *ctl, GError **error);
+int query_nova(struct octavoctl *ctl, GError **error);
 
 /* change.c: changing */
 int change_create(struct octavoctl *ctl, GError **error);
@@ -39,7 +42,7 @@ int change_slice(struct octavoctl *ctl, GError **error);
 int change_resize(struct octavoctl *ctl, GError **error);
 
 /* xml.c: libvirt */
-int xml_hostdev(struct octavoctl *ctl, GError **error);
+int xml_show(struct octavoctl *ctl, GError **error);
 
 /* top.c, events.c: watching */
 int top_show(struct octavoctl *ctl, GError **error);

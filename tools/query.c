@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* octavoctl's commands that look: gpus, types, list, show */
+/* octavoctl's commands that look: gpus, types, list, show, nova-conf */
 #include <stdio.h>
 
 #include "tools/client.h"
+#include "tools/nova.h"
 #include "tools/octavoctl.h"
 #include "tools/output.h"
 
@@ -253,5 +254,25 @@ int query_slices(struct octavoctl *ctl, GError **error)
 		printf("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%s,%" G_GUINT64_FORMAT
 		       ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%u\n", begin, end, uuid, granted,
 		       used, overrun, waiting);
+	return 0;
+}
+
+int query_nova(struct octavoctl *ctl, GError **error)
+{
+	g_autoptr(GVariant) gpus = client_list(ctl->bus, CLIENT_GPU, error);
+	g_autoptr(GVariant) sections = NULL;
+	g_autofree char *text = NULL;
+
+	if (!gpus)
+		return 1;
+	sections = nova_sections(gpus, (const char *const *)ctl->argv, ctl->classes, error);
+	if (!sections)
+		return 1;
+	if (ctl->json) {
+		output_json(sections);
+		return 0;
+	}
+	text = nova_text(sections);
+	fputs(text, stdout);
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* octavoctl top: what each vGPU does, once a second, in 80 columns */
+#include <json-glib/json-glib.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -68,6 +69,41 @@ static void top_line(GVariant *vgpu, const struct top_look *before, const struct
 	       top_rate(before, now, path, "kicks"), used, limit);
 }
 
+/* One look, on one line */
+static void top_print_json(GVariant *vgpus, const struct top_look *before, const struct top_look *now)
+{
+	g_autoptr(GVariant) records = NULL;
+	g_autofree char *text = NULL;
+	GVariantBuilder builder;
+
+	g_variant_builder_init(&builder, G_VARIANT_TYPE("aa{sv}"));
+	for (gsize i = 0; i < g_variant_n_children(vgpus); i++) {
+		g_autoptr(GVariant) vgpu = g_variant_get_child_value(vgpus, i);
+		const char *path = record_string(vgpu, "path");
+		GVariantDict dict;
+
+		g_variant_dict_init(&dict, NULL);
+		g_variant_dict_insert(&dict, "uuid", "s", record_string(vgpu, "uuid"));
+		g_variant_dict_insert(&dict, "eighths", "u", (guint32)record_number(vgpu, "eighths"));
+		g_variant_dict_insert(&dict, "state", "s", record_string(vgpu, "state"));
+		g_variant_dict_insert(&dict, "opener_name", "s", record_string(vgpu, "opener_name"));
+		g_variant_dict_insert(&dict, "used_ns_per_second", "t",
+				      top_rate(before, now, path, "gpu_used_ns"));
+		g_variant_dict_insert(&dict, "waited_ns_per_second", "t",
+				      top_rate(before, now, path, "gpu_waited_ns"));
+		g_variant_dict_insert(&dict, "kicks_per_second", "t",
+				      top_rate(before, now, path, "kicks"));
+		g_variant_dict_insert(&dict, "vram_used_bytes", "t",
+				      top_counter(now, path, "vram_used_bytes"));
+		g_variant_dict_insert(&dict, "vram_bytes", "t", record_number(vgpu, "vram_bytes"));
+		g_variant_builder_add_value(&builder, g_variant_dict_end(&dict));
+	}
+	records = g_variant_ref_sink(g_variant_builder_end(&builder));
+	text = json_gvariant_serialize_data(records, NULL);
+	puts(text);
+	fflush(stdout);
+}
+
 static bool top_print(struct octavoctl *ctl, const struct top_look *before,
 		      const struct top_look *now, GError **error)
 {
@@ -75,6 +111,10 @@ static bool top_print(struct octavoctl *ctl, const struct top_look *before,
 
 	if (!vgpus)
 		return false;
+	if (ctl->json) {
+		top_print_json(vgpus, before, now);
+		return true;
+	}
 	if (isatty(STDOUT_FILENO))
 		fputs(TOP_CLEAR, stdout);
 	printf("%-8s  %-4s  %-11s  %-*s  %4s  %4s  %6s  %s\n", "VGPU", "SIZE", "STATE",

@@ -33,8 +33,8 @@ test_control_CFLAGS = $(unit_cflags)
 test_control_LDADD = $(device_ldadd)
 
 # octavod's and octavoctl's parts
-unit_tests += test_backoff test_conf test_device test_doctor test_ident test_metrics test_probe \
-	test_worker
+unit_tests += test_backoff test_conf test_device test_doctor test_ident test_metrics test_nova \
+	test_probe test_worker
 daemon_test_cflags = $(unit_cflags) $(GLIB_CFLAGS)
 daemon_test_ldadd = liboctavo-daemon.la $(GLIB_LIBS) $(CUNIT_LIBS)
 test_backoff_SOURCES = tests/unit/test_backoff.c
@@ -65,6 +65,9 @@ test_worker_LDADD = $(daemon_test_ldadd)
 test_doctor_SOURCES = tests/unit/test_doctor.c
 test_doctor_CFLAGS = $(daemon_test_cflags)
 test_doctor_LDADD = liboctavo-tools.la $(GLIB_LIBS) $(CUNIT_LIBS)
+test_nova_SOURCES = tests/unit/test_nova.c
+test_nova_CFLAGS = $(daemon_test_cflags)
+test_nova_LDADD = liboctavo-tools.la $(GLIB_LIBS) $(CUNIT_LIBS)
 EXTRA_DIST += tests/unit/folder.h
 
 # Policies, turns, simulator

@@ -10,13 +10,13 @@ _octavoctl_gpus() {
 
 _octavoctl() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='gpus types list show create remove resize policy slice slices xml top log events doctor'
-	local options='--json --help --version --gpu --uuid --persistent --display --follow --count'
+	local commands='gpus types list show create remove resize policy slice slices xml nova-conf top log events doctor'
+	local options='--json --help --version --gpu --uuid --persistent --display --nodedev --classes --follow --count'
 	local words=
 
 	case $previous in
 	show | remove | resize | xml) words=$(_octavoctl_uuids) ;;
-	create) words='1/2 1/4 1/8' ;;
+	create | nova-conf) words='1/2 1/4 1/8' ;;
 	policy | slice | slices | --gpu) words=$(_octavoctl_gpus) ;;
 	*)
 		if [[ $current == -* ]]; then
