@@ -4,6 +4,7 @@
 # Groups unit and native run in the build root; the others are tests/lab/GROUP/NN-name.{sh,py} and
 # run in host VMs. A lab test's first lines may hold:
 #   # needs: own-vm     a boot of its own
+#   # needs: bare       that boot without octavo; its packages are in $OCTAVO_BUILD/../packages
 #   # needs: soak       only with --soak
 #   # needs: proof      not yet seen to hold in the lab: only with --soak or by its full name
 #   # needs: restart    run twice, OCTAVO_PHASE=before and =after a restart of the host VM
@@ -11,7 +12,7 @@
 #   # kernels: all      on each kernel; else on the first one only, unless --kernel or --soak is given
 #   # limit: 300        seconds until it counts as hung (180)
 
-check_groups=(unit native spine render scheduler operate doorbell)
+check_groups=(unit native spine render scheduler operate doorbell packages)
 check_passed=0
 check_failed=0
 check_series=()	# kernels: --kernel's, or all
@@ -136,7 +137,7 @@ check_wanted() {
 # check_lab_run TEST LIMIT PHASE: the part of it that runs in the VM
 check_lab_run() {
 	timeout --kill-after=5 $(($2 + 90)) "$build/labexec" run -w 30 "$vm_dir"/lab{0,1,2,3} -- \
-		env OCTAVO_SOAK="$check_soak" OCTAVO_PHASE="$3" bash "$tree/tests/lab/run-one" "$1" "$2" </dev/null
+		env OCTAVO_SOAK="$check_soak" OCTAVO_PHASE="$3" OCTAVO_STAGE="$vm_stage" bash "$tree/tests/lab/run-one" "$1" "$2" </dev/null
 }
 
 # Run one lab test in the VM that is up. Sets vm_dirty when the next one needs a fresh VM.
@@ -202,6 +203,13 @@ check_on_kernel() {
 	[[ $(test_header "$1" kernels first) == all || $(test_header "$1" kernel "") == "$2" ]]
 }
 
+# The Debian packages, once for all kernels.
+check_packages() {
+	[[ ${check_packages_made:-} ]] && return
+	check_step packages/build bash "$tree/lab.d/packages-inside" "$tree" "$build" || return
+	check_packages_made=1
+}
+
 check_lab() {
 	local series=$1 group test name shared=() own=()
 	for group in "${check_groups[@]}"; do
@@ -224,8 +232,14 @@ check_lab() {
 	check_lab_batch "$series" "${shared[@]}"
 	for test in "${own[@]}"; do
 		vm_dirty=1
+		vm_stage=stage
+		if test_needs "$test" bare; then
+			check_packages || continue
+			vm_stage=bare
+		fi
 		check_lab_batch "$series" "$test"
 	done
+	vm_stage=stage
 }
 
 check_any_lab() {

@@ -7,6 +7,8 @@
 vm_pid=
 vm_dir=
 vm_log=
+# What is laid over the image: "stage" has octavo, "bare" has not.
+vm_stage=stage
 vm_series=(6.12 7.3)
 
 # Software emulation always works; KVM only counts when a stock kernel runs on it with AMD-V or
@@ -50,7 +52,7 @@ vm_start() {
 	vm_log=$out/logs/$(date +%Y%m%d-%H%M%S)-$name-$series
 	mkdir -p "$vm_log"
 	ln -sfn "${vm_log##*/}" "$out/logs/latest"
-	cat "$image/initrd-$series.cpio" "$build/stage.cpio" >"$vm_dir/initrd"
+	cat "$image/initrd-$series.cpio" "$build/$vm_stage.cpio" >"$vm_dir/initrd"
 	: >"$vm_log/console.log"
 	for i in 0 1 2 3; do
 		ports+=(-chardev "socket,id=lab$i,path=$vm_dir/lab$i,server=on,wait=off"

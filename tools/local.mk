@@ -37,6 +37,9 @@ $(tools_templates): tools/%.xml.h: libvirt-xml/%.xml.in
 	$(AM_V_GEN)$(MKDIR_P) tools && \
 		$(SED) -e 's/["\\]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@.tmp && mv $@.tmp $@
 
+schemadir = $(pkgdatadir)
+dist_schema_DATA = tools/schema/octavoctl.schema.json
+
 bashcompletiondir = $(datadir)/bash-completion/completions
 zshcompletiondir = $(datadir)/zsh/site-functions
 dist_zshcompletion_DATA = tools/completion/_octavoctl
