@@ -19,11 +19,12 @@ kernel=$(uname -r)
 files() {
 	find /etc /usr /var /opt /root -xdev \
 		\( -path /var/cache -o -path /var/log -o -path /var/tmp -o -path /var/lib/dpkg \
-		-o -path /var/lib/apt -o -path /var/lib/systemd -o -path /usr/lib/octavo-lab \) -prune -o \
-		! -path '/usr/lib/modules/*/modules.*' ! -path '/etc/*-' -print | LC_ALL=C sort
+		-o -path /var/lib/apt -o -path /var/lib/systemd/timers -o -path /usr/lib/octavo-lab \) -prune -o \
+		! -path '/usr/lib/modules/*/modules.*' ! -path '/etc/*-' ! -path '/var/lib/dkms/mok.*' \
+		! \( -path '/usr/lib/modules/*/updates*' -type d \) -print | LC_ALL=C sort
 }
 accounts() {
-	getent passwd group | cut -d: -f1
+	getent passwd | cut -d: -f1
 	getent group | cut -d: -f1
 }
 files >"$tmp/files.before"
@@ -93,11 +94,10 @@ guest-stop steady
 assert_ok octavoctl remove "$uuid"
 
 note "purge"
-assert_ok "${apt[@]}" purge octavo octavo-layer octavo-tools octavo-dkms
-modprobe -r octavo
 unhide
-rm -r /etc/octavo/octavo.conf.d/lab.conf
-rmdir --ignore-fail-on-non-empty -p /etc/octavo/octavo.conf.d 2>/dev/null || true
+rm -r /etc/octavo/octavo.conf.d
+assert_ok dpkg --purge octavo octavo-tools octavo-layer octavo-dkms
+rmmod octavo
 [[ ! -e /run/octavo ]] || fail "/run/octavo is left: $(ls /run/octavo)"
 ! pgrep -x octavod >/dev/null || fail "octavod still runs"
 files >"$tmp/files.after"
