@@ -10,8 +10,13 @@ dist_man_MANS += \
 dist_doc_DATA += \
 	docs/abi.md \
 	docs/architecture.md \
+	docs/comparison.md \
 	docs/install.md \
+	docs/kubevirt.md \
 	docs/monitoring.md \
+	docs/openstack.md \
 	docs/operations.md \
-	docs/scheduler.md
+	docs/performance.md \
+	docs/scheduler.md \
+	docs/security.md
 include libvirt-xml/local.mk

@@ -11,7 +11,7 @@ serve_status_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 serve_status_LDADD = libfake-host.la liboctavo-endpoint.la $(GLIB_LIBS)
 
 # Run by ./lab check native
-EXTRA_DIST += tests/native/60-libvirt-xml.sh tests/native/61-json.sh tests/json-check
+EXTRA_DIST += tests/native/60-libvirt-xml.sh tests/native/61-json.sh tests/native/62-kubevirt-names.sh tests/json-check
 
 # The device with the host's real renderer
 native_tests = test_render
