@@ -69,6 +69,7 @@ grep -q '"0000:ff:1f.7"' "$dir/output" || fail "the configured GPU is not in gpu
 ./octavoctl --json log >"$dir/output"
 "$check" log <"$dir/output" || fail "log"
 good top -n 1
+good slices 0000:ff:1f.7
 
 # what must not pass
 event='{"time_us":1,"type":"gpu","uuid":"","gpu_address":"0000:01:00.0","message":"x"}'
@@ -78,6 +79,7 @@ bad events "${event/0000:01/01}"
 bad list '[{"uuid":"83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"}]'
 bad types '{}'
 bad doctor '[]'
+bad slices '[[1,"83b8f4f2-509f-382f-3c1e-e6bfe0fa1001",1,2,3]]'
 bad doctor '[{"level":"fine","subject":"kernel","found":"x","advice":""}]'
 bad nova-conf '[{"type":"amdgpu-octavo_1_4","size":"1/4","device_addresses":[],"mdev_class":"VGPU"}]'
 

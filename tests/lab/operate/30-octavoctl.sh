@@ -44,7 +44,7 @@ gpu=$(gpu_parent)
 note "no daemon"
 systemctl stop octavod
 for command in gpus types list "show $nobody" "create 1/8" "remove $nobody" "resize $nobody 800x600" \
-	"policy $gpu elastic" "slice $gpu 4" "xml $nobody" "nova-conf 1/4" "top -n 1" log "events -n 1"; do
+	"policy $gpu elastic" "slice $gpu 4" "slices $gpu" "xml $nobody" "nova-conf 1/4" "top -n 1" log "events -n 1"; do
 	# shellcheck disable=SC2086
 	expect 3 'systemctl start octavod' octavoctl $command
 	# shellcheck disable=SC2086
@@ -64,6 +64,7 @@ for command in "show $nobody" "remove $nobody" "resize $nobody 800x600" "xml $no
 done
 expect 5 'no GPU .0000:ff:00.0.' octavoctl policy 0000:ff:00.0 elastic
 expect 5 'no GPU .0000:ff:00.0.' octavoctl slice 0000:ff:00.0 4
+expect 5 'no GPU .0000:ff:00.0.' octavoctl slices 0000:ff:00.0
 expect 5 'no GPU .0000:ff:00.0.' octavoctl nova-conf 0000:ff:00.0=1/4
 expect 1 'no GPU .0000:ff:00.0.' octavoctl create 1/8 --gpu 0000:ff:00.0
 expect 2 "no type .1/3." octavoctl nova-conf 1/3
@@ -85,6 +86,7 @@ note "what it prints for other programs"
 json show "$uuid"
 json xml "$uuid"
 json nova-conf 1/4
+json slices "$gpu"
 json nova-conf "$gpu=1/8"
 expect 0 "<address uuid='$uuid'/>" octavoctl xml "$uuid"
 expect 0 "display='on'" octavoctl xml --display "$uuid"
