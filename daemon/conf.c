@@ -213,7 +213,7 @@ static bool set_worker(struct conf *conf, const char *value)
 
 static bool set_launcher(struct conf *conf, const char *value)
 {
-	static const char *const names[] = { "fork", "systemd" };
+	static const char *const names[] = { "auto", "systemd", "fork" };
 	int choice = conf_choice(value, names, G_N_ELEMENTS(names));
 
 	if (choice >= 0)
@@ -259,7 +259,7 @@ static const struct conf_key {
 	bool (*set)(struct conf *conf, const char *value);
 } daemon_keys[] = {
 	{ "worker", "an absolute path", set_worker },
-	{ "launcher", "fork or systemd", set_launcher },
+	{ "launcher", "auto, systemd or fork", set_launcher },
 	{ "log-level", "error, warning, notice, info or debug", set_log_level },
 	{ "metrics-port", "0 (off) or a TCP port", set_metrics_port },
 	{ "metrics-address", "an IP address", set_metrics_address },

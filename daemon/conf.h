@@ -38,8 +38,9 @@ enum conf_policy {
 };
 
 enum conf_launcher {
-	CONF_LAUNCHER_FORK,	/* octavod's own child */
+	CONF_LAUNCHER_AUTO,	/* systemd where it is the host's init, else fork */
 	CONF_LAUNCHER_SYSTEMD,	/* octavo-vgpu@UUID.service with its sandbox */
+	CONF_LAUNCHER_FORK,	/* octavod's own child */
 };
 
 struct conf_gpu {
@@ -57,7 +58,7 @@ struct conf_gpu {
 };
 
 struct conf {
-	char *worker;			/* absolute path of octavo-vgpu */
+	char *worker;			/* absolute path of octavo-vgpu, for CONF_LAUNCHER_FORK */
 	enum conf_launcher launcher;
 	GLogLevelFlags log_level;	/* the least urgent level that is written */
 	unsigned int metrics_port;	/* 0: no endpoint */

@@ -67,6 +67,45 @@ uint64_t device_driver_vram(const char *root, const struct pci_address *address)
 	return text ? g_ascii_strtoull(text, NULL, 10) : 0;
 }
 
+/* NVIDIA's own driver: a node per GPU, named after its minor number, and three for all of them. */
+static void device_nvidia_nodes(GStrvBuilder *nodes, const char *root,
+				const struct pci_address *address)
+{
+	g_autofree char *text = pci_address_format(address);
+	g_autofree char *path = g_strdup_printf("%s/proc/driver/nvidia/gpus/%s", root, text);
+	g_autofree char *information = device_read(path, "information");
+	const char *minor = information ? strstr(information, "Device Minor:") : NULL;
+
+	g_strv_builder_add_many(nodes, "/dev/nvidiactl", "/dev/nvidia-modeset", "/dev/nvidia-uvm", NULL);
+	if (!minor)
+		return;
+	g_autofree char *node = g_strdup_printf("/dev/nvidia%" G_GUINT64_FORMAT,
+						g_ascii_strtoull(minor + strlen("Device Minor:"), NULL, 10));
+
+	g_strv_builder_add(nodes, node);
+}
+
+char **device_nodes(const char *root, const struct pci_address *address, const char *driver)
+{
+	g_autofree char *device = device_folder(root, address);
+	g_autofree char *folder = g_build_filename(device, "drm", NULL);
+	g_autoptr(GStrvBuilder) nodes = g_strv_builder_new();
+	g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+	const char *name;
+
+	g_strv_builder_add(nodes, "/dev/udmabuf");
+	while (dir && (name = g_dir_read_name(dir))) {
+		if (!g_str_has_prefix(name, "renderD"))
+			continue;
+		g_autofree char *node = g_strconcat("/dev/dri/", name, NULL);
+
+		g_strv_builder_add(nodes, node);
+	}
+	if (g_strcmp0(driver, "nvidia") == 0)
+		device_nvidia_nodes(nodes, root, address);
+	return g_strv_builder_end(nodes);
+}
+
 static int device_type_compare(const void *a, const void *b)
 {
 	const struct device_type *const *left = a, *const *right = b;

@@ -37,6 +37,11 @@ GPtrArray *device_list(GError **error);
 char *device_driver(const char *root, const struct pci_address *address);
 /* amdgpu's own figure of its memory; 0 if the driver has none. */
 uint64_t device_driver_vram(const char *root, const struct pci_address *address);
+/*
+ * The nodes of /dev that a program opens to render on the GPU, those of its @driver (NULL: none)
+ * and /dev/udmabuf, with which a software renderer shares its memory; g_strfreev() it.
+ */
+char **device_nodes(const char *root, const struct pci_address *address, const char *driver);
 /* Octavo's types of a GPU, biggest first; empty if it is not registered. */
 GPtrArray *device_types(const char *root, const struct pci_address *address);
 /*

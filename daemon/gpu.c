@@ -24,6 +24,7 @@ void gpu_free(struct gpu *gpu)
 	g_free(gpu->path);
 	g_free(gpu->name);
 	g_free(gpu->driver);
+	g_strfreev(gpu->nodes);
 	g_free(gpu->reason);
 	g_free(gpu->conf.vulkan_device);
 	g_ptr_array_unref(gpu->types);
@@ -94,6 +95,8 @@ void gpu_set_device(struct gpu *gpu, const struct device *device)
 	g_free(gpu->name);
 	gpu->name = g_strdup(device->name);
 	gpu->driver = g_strdup(device->driver);
+	g_strfreev(gpu->nodes);
+	gpu->nodes = device_nodes("", &gpu->address, gpu->driver);
 	if (!gpu->conf.vram_bytes) {
 		gpu->vram_bytes = device->vram_bytes;
 		gpu->vram_source = device->vram_source;

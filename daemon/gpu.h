@@ -28,6 +28,7 @@ struct gpu {
 	uint16_t device_id;
 	char *name;
 	char *driver;		/* NULL: none */
+	char **nodes;		/* what renders on it opens in /dev */
 
 	uint64_t vram_bytes;	/* to share out; 0: not known */
 	const char *vram_source; /* "configuration", "driver", "bar", "vulkan", "unknown" */

@@ -16,6 +16,7 @@ liboctavo_daemon_la_SOURCES = \
 	daemon/device.c daemon/device.h \
 	daemon/gpu.c daemon/gpu.h \
 	daemon/ident.c daemon/ident.h \
+	daemon/keep.c daemon/keep.h \
 	daemon/manager.c daemon/manager.h \
 	daemon/mdev.c daemon/mdev.h \
 	daemon/metrics.c daemon/metrics.h \
@@ -26,11 +27,13 @@ liboctavo_daemon_la_SOURCES = \
 	daemon/snapshot.c daemon/snapshot.h \
 	daemon/status.c daemon/status.h \
 	daemon/uevent.c daemon/uevent.h \
+	daemon/unit.c daemon/unit.h \
 	daemon/vgpu.c daemon/vgpu.h \
 	daemon/worker.c daemon/worker.h
 liboctavo_daemon_la_CPPFLAGS = $(daemon_cppflags)
-liboctavo_daemon_la_CFLAGS = $(daemon_cflags) $(JSON_CFLAGS) $(PCIACCESS_CFLAGS)
-liboctavo_daemon_la_LIBADD = liboctavo-arbiter.la $(GLIB_LIBS) $(JSON_LIBS) $(PCIACCESS_LIBS)
+liboctavo_daemon_la_CFLAGS = $(daemon_cflags) $(JSON_CFLAGS) $(PCIACCESS_CFLAGS) $(SYSTEMD_CFLAGS)
+liboctavo_daemon_la_LIBADD = liboctavo-arbiter.la $(GLIB_LIBS) $(JSON_LIBS) $(PCIACCESS_LIBS) \
+	$(SYSTEMD_LIBS)
 
 # The HTTP server and its page
 liboctavo_endpoint_la_SOURCES = daemon/endpoint.c daemon/endpoint.h
@@ -80,7 +83,7 @@ dbusinterfacesdir = $(datadir)/dbus-1/interfaces
 dist_dbusinterfaces_DATA = daemon/org.octavo1.xml
 
 # What the distribution's managers read
-systemdsystemunit_DATA += daemon/octavod.service
+systemdsystemunit_DATA += daemon/octavod.service daemon/octavo-vgpu@.service
 dbuspolicy_DATA += daemon/org.octavo1.conf
 udevrules_DATA += daemon/60-octavo.rules
 modulesload_DATA += daemon/octavo.conf
@@ -96,8 +99,11 @@ dist_octavoconf_DATA = daemon/etc/octavo.conf
 daemon/octavod.service: daemon/octavod.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) daemon && sed -e 's|@sbindir[@]|$(sbindir)|g' \
 		$(srcdir)/daemon/octavod.service.in > $@
-CLEANFILES += daemon/octavod.service
+daemon/octavo-vgpu@.service: daemon/octavo-vgpu@.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) daemon && sed -e 's|@pkglibexecdir[@]|$(pkglibexecdir)|g' \
+		'$(srcdir)/daemon/octavo-vgpu@.service.in' > '$@'
+CLEANFILES += daemon/octavod.service daemon/octavo-vgpu@.service
 EXTRA_DIST += \
-	daemon/octavod.service.in \
+	daemon/octavod.service.in daemon/octavo-vgpu@.service.in \
 	$(dbuspolicy_DATA) $(udevrules_DATA) $(modulesload_DATA) $(sysusers_DATA) \
 	$(polkitactions_DATA) $(polkitrules_DATA)

@@ -11,6 +11,7 @@
 #include "daemon/bus.h"
 #include "daemon/collect.h"
 #include "daemon/endpoint.h"
+#include "daemon/keep.h"
 #include "daemon/manager.h"
 #include "daemon/paths.h"
 
@@ -209,6 +210,7 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 
+	keep_init();
 	g_log_set_writer_func(main_log, NULL, NULL);
 	octavod.loop = g_main_loop_new(NULL, FALSE);
 	status = main_run(&octavod, conf_path ? conf_path : OCTAVO_CONF,

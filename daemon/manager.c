@@ -3,7 +3,9 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
 
+#include "daemon/keep.h"
 #include "daemon/mdev.h"
 #include "daemon/uevent.h"
 
@@ -241,6 +243,15 @@ static void manager_recall_probe(struct gpu *gpu)
 		gpu_set_facts(gpu, key, known);
 }
 
+/* Where systemd runs the host it runs the workers, too. */
+static bool manager_has_sandbox(const struct manager *manager)
+{
+	enum conf_launcher launcher = manager->conf->launcher;
+
+	return launcher == CONF_LAUNCHER_SYSTEMD ||
+	       (launcher == CONF_LAUNCHER_AUTO && sd_booted() > 0);
+}
+
 static void manager_probe_next(struct manager *manager)
 {
 	for (unsigned int i = 0; i < manager->gpus->len && !manager->probe; i++) {
@@ -250,10 +261,16 @@ static void manager_probe_next(struct manager *manager)
 
 		if (!key)
 			continue;
-		manager->probe = probe_start(manager->conf->worker, gpu->address_text,
-					     conf_renderer_name(gpu->conf.renderer),
-					     gpu->conf.vulkan_device, manager_probe_done, manager,
-					     &error);
+		const struct probe_setup setup = {
+			.sandbox = manager_has_sandbox(manager),
+			.program = manager->conf->worker,
+			.gpu = gpu->address_text,
+			.renderer = conf_renderer_name(gpu->conf.renderer),
+			.vulkan_device = gpu->conf.vulkan_device,
+			.devices = (const char *const *)gpu->nodes,
+		};
+
+		manager->probe = probe_start(&setup, manager_probe_done, manager, &error);
 		if (!manager->probe) {
 			g_warning("GPU %s: cannot probe: %s", gpu->address_text, error->message);
 			gpu_set_facts(gpu, key, NULL);
@@ -507,12 +524,16 @@ void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
 	struct gpu *gpu = manager_gpu_of(manager, vgpu);
 
 	*setup = (struct worker_setup){
+		.sandbox = manager_has_sandbox(manager),
 		.program = manager->conf->worker,
 		.uuid = vgpu->uuid,
 		.gpu = gpu->address_text,
 		.renderer = conf_renderer_name(gpu->conf.renderer),
 		.busy_poll_us = gpu->conf.busy_poll_us,
 		.vulkan_device = gpu->conf.vulkan_device,
+		.eighths = vgpu->info.eighths,
+		.vram_bytes = vgpu->info.vram_bytes,
+		.devices = (const char *const *)gpu->nodes,
 	};
 	if (!gpu->facts)
 		return;
@@ -650,6 +671,7 @@ static bool manager_try_attach(struct manager *manager, GError **error)
 	manager_refresh_vgpus(manager);
 	for (unsigned int i = 0; i < manager->vgpus->len; i++)
 		vgpu_adopt(g_ptr_array_index(manager->vgpus, i));
+	keep_drop_rest();
 	manager_event(manager, MANAGER_EVENT_MODULE, NULL, "octavo.ko is there, %u vGPUs",
 		      manager->vgpus->len);
 	return true;

@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "daemon/probe.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <gio/gio.h>
-#include <stdbool.h>
+#include <gio/gunixinputstream.h>
+#include <glib-unix.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/unit.h"
 
 #define PROBE_SECONDS 120u	/* a driver that has not answered by then never will */
 
+#define PROBE_OUTPUT_FD	"3"	/* the first that a unit is given */
+
 struct probe {
+	/* one or the other */
 	GSubprocess *process;
+	struct unit *unit;	/* until it has started */
+	int pidfd;		/* of the unit's program, or -1 */
+	GOutputStream *output;	/* what it has printed */
+	GError *error;		/* why there is none, or NULL */
 	GCancellable *cancellable;
 	guint timeout;
 	probe_done_fn fn;
@@ -124,27 +139,18 @@ void probe_cache_write(const char *path, const char *gpu, const char *key,
 		g_debug("%s", error->message);
 }
 
-static void probe_done(GObject *source, GAsyncResult *result, void *data)
+static void probe_finish(struct probe *probe, const char *output, GError *error)
 {
-	GSubprocess *process = G_SUBPROCESS(source);
-	g_autoptr(GError) error = NULL;
-	g_autofree char *output = NULL;
-	struct probe_facts *facts = NULL;
-	struct probe *probe = data;
-	bool read = g_subprocess_communicate_utf8_finish(process, result, &output, NULL, &error);
+	struct probe_facts *facts = output && !error ? probe_parse(output) : NULL;
 
-	/* freed meanwhile */
-	if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-		return;
 	if (probe->timeout)
 		g_source_remove(probe->timeout);
 	probe->timeout = 0;
-	if (read && g_subprocess_get_if_exited(process) && g_subprocess_get_exit_status(process) == 0)
-		facts = probe_parse(output);
-	if (read && !facts)
-		g_set_error(&error, G_IO_ERROR, G_IO_ERROR_FAILED,
-			    "what the configuration asks for cannot be rendered, see journalctl -u octavod");
+	if (!facts && !error)
+		error = g_error_new_literal(G_IO_ERROR, G_IO_ERROR_FAILED,
+					    "what the configuration asks for cannot be rendered, see journalctl -u octavod -u 'octavo-vgpu@probe*'");
 	probe->fn(facts, error, probe->data);
+	g_clear_error(&error);
 }
 
 static gboolean probe_overdue(void *data)
@@ -152,36 +158,138 @@ static gboolean probe_overdue(void *data)
 	struct probe *probe = data;
 
 	probe->timeout = 0;
-	g_subprocess_force_exit(probe->process);
+	if (probe->process)
+		g_subprocess_force_exit(probe->process);
+	else if (probe->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, probe->pidfd, SIGKILL, NULL, 0);
 	return G_SOURCE_REMOVE;
 }
 
-struct probe *probe_start(const char *program, const char *gpu, const char *renderer,
-			  const char *vulkan_device, probe_done_fn fn, void *data, GError **error)
+/* ---- octavod's own child ---- */
+
+static void probe_child_done(GObject *source, GAsyncResult *result, void *data)
 {
-	const char *argv[] = {
-		program, "--probe", "--gpu", gpu, "--renderer", renderer, NULL, NULL, NULL,
-	};
+	GSubprocess *process = G_SUBPROCESS(source);
+	g_autofree char *output = NULL;
+	struct probe *probe = data;
+	GError *error = NULL;
+	bool read = g_subprocess_communicate_utf8_finish(process, result, &output, NULL, &error);
+
+	/* freed meanwhile */
+	if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
+		g_error_free(error);
+		return;
+	}
+	if (read && (!g_subprocess_get_if_exited(process) || g_subprocess_get_exit_status(process)))
+		g_clear_pointer(&output, g_free);
+	probe_finish(probe, output, error);
+}
+
+static bool probe_fork(struct probe *probe, const char *program, const char *const *arguments,
+		       GError **error)
+{
 	g_autoptr(GSubprocessLauncher) launcher =
 		g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE);
-	GSubprocess *process;
-	struct probe *probe;
+	g_autoptr(GPtrArray) argv = g_ptr_array_new();
 
-	if (vulkan_device) {
-		argv[6] = "--vulkan-device";
-		argv[7] = vulkan_device;
-	}
+	g_ptr_array_add(argv, (void *)program);
+	for (unsigned int i = 0; arguments[i]; i++)
+		g_ptr_array_add(argv, (void *)arguments[i]);
+	g_ptr_array_add(argv, NULL);
 	g_subprocess_launcher_unsetenv(launcher, "NOTIFY_SOCKET");
-	process = g_subprocess_launcher_spawnv(launcher, argv, error);
-	if (!process)
-		return NULL;
-	probe = g_new0(struct probe, 1);
-	probe->process = process;
+	probe->process = g_subprocess_launcher_spawnv(launcher, (const char *const *)argv->pdata, error);
+	if (probe->process)
+		g_subprocess_communicate_utf8_async(probe->process, NULL, probe->cancellable,
+						    probe_child_done, probe);
+	return probe->process;
+}
+
+/* ---- a unit ---- */
+
+/* The last holder of the pipe has ended, octavod among them. */
+static void probe_unit_done(GObject *source, GAsyncResult *result, void *data)
+{
+	GOutputStream *stream = G_OUTPUT_STREAM(source);
+	g_autofree char *output = NULL;
+	struct probe *probe = data;
+	GError *error = NULL;
+
+	g_output_stream_splice_finish(stream, result, &error);
+	if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
+		g_error_free(error);
+		return;
+	}
+	if (!error)
+		error = g_steal_pointer(&probe->error);
+	output = g_strndup(g_memory_output_stream_get_data(G_MEMORY_OUTPUT_STREAM(stream)),
+			   g_memory_output_stream_get_data_size(G_MEMORY_OUTPUT_STREAM(stream)));
+	probe_finish(probe, output, error);
+}
+
+static void probe_unit_started(pid_t pid, int pidfd, const GError *error, void *data)
+{
+	struct probe *probe = data;
+
+	(void)pid;
+	probe->pidfd = pidfd;
+	if (error)
+		probe->error = g_error_copy(error);
+	/* and with it octavod's end of the pipe: what is read ends with the program */
+	g_clear_pointer(&probe->unit, unit_free);
+}
+
+static bool probe_sandbox(struct probe *probe, const struct probe_setup *setup,
+			  const char *const *arguments, GError **error)
+{
+	g_autofree char *instance = g_strconcat("probe-", setup->gpu, NULL);
+	struct unit_setup unit = {
+		.instance = instance, .arguments = arguments, .fds_count = 1, .devices = setup->devices,
+	};
+	g_autoptr(GInputStream) input = NULL;
+	int pipes[2];
+
+	if (!g_unix_open_pipe(pipes, O_CLOEXEC, error))
+		return false;
+	input = g_unix_input_stream_new(pipes[0], TRUE);
+	unit.fds[0] = pipes[1];
+	probe->unit = unit_start(&unit, probe_unit_started, probe, error);
+	close(pipes[1]);
+	if (!probe->unit)
+		return false;
+	probe->output = g_memory_output_stream_new_resizable();
+	g_output_stream_splice_async(probe->output, input, G_OUTPUT_STREAM_SPLICE_CLOSE_SOURCE,
+				     G_PRIORITY_DEFAULT, probe->cancellable, probe_unit_done, probe);
+	return true;
+}
+
+/* ---- life ---- */
+
+struct probe *probe_start(const struct probe_setup *setup, probe_done_fn fn, void *data,
+			  GError **error)
+{
+	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+	struct probe *probe = g_new0(struct probe, 1);
+	g_auto(GStrv) arguments = NULL;
+	bool started;
+
+	g_strv_builder_add_many(builder, "--probe", "--gpu", setup->gpu, "--renderer",
+				setup->renderer, NULL);
+	if (setup->vulkan_device)
+		g_strv_builder_add_many(builder, "--vulkan-device", setup->vulkan_device, NULL);
+	if (setup->sandbox)
+		g_strv_builder_add_many(builder, "--output-fd", PROBE_OUTPUT_FD, NULL);
+	arguments = g_strv_builder_end(builder);
+
+	probe->pidfd = -1;
 	probe->cancellable = g_cancellable_new();
 	probe->fn = fn;
 	probe->data = data;
 	probe->timeout = g_timeout_add_seconds(PROBE_SECONDS, probe_overdue, probe);
-	g_subprocess_communicate_utf8_async(process, NULL, probe->cancellable, probe_done, probe);
+	started = setup->sandbox ?
+			  probe_sandbox(probe, setup, (const char *const *)arguments, error) :
+			  probe_fork(probe, setup->program, (const char *const *)arguments, error);
+	if (!started)
+		g_clear_pointer(&probe, probe_free);
 	return probe;
 }
 
@@ -191,10 +299,16 @@ void probe_free(struct probe *probe)
 		return;
 	if (probe->timeout) {
 		g_source_remove(probe->timeout);
-		g_subprocess_force_exit(probe->process);
+		if (probe->process || probe->pidfd >= 0)
+			probe_overdue(probe);
 	}
 	g_cancellable_cancel(probe->cancellable);
 	g_object_unref(probe->cancellable);
-	g_object_unref(probe->process);
+	unit_free(probe->unit);
+	if (probe->pidfd >= 0)
+		close(probe->pidfd);
+	g_clear_object(&probe->process);
+	g_clear_object(&probe->output);
+	g_clear_error(&probe->error);
 	g_free(probe);
 }

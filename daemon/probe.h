@@ -9,6 +9,7 @@
 #define OCTAVO_DAEMON_PROBE_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct probe_facts {
@@ -39,9 +40,17 @@ void probe_cache_write(const char *path, const char *gpu, const char *key,
 
 struct probe;
 
-/* Runs @program --probe. @vulkan_device may be NULL. */
-struct probe *probe_start(const char *program, const char *gpu, const char *renderer,
-			  const char *vulkan_device, probe_done_fn fn, void *data, GError **error);
+struct probe_setup {
+	bool sandbox;			/* in a worker's sandbox, as octavo-vgpu@probe-GPU.service */
+	const char *program;		/* absolute path; without the sandbox */
+	const char *gpu;		/* PCI address */
+	const char *renderer;
+	const char *vulkan_device;	/* or NULL */
+	const char *const *devices;	/* nodes it may open in the sandbox, NULL at the end */
+};
+
+struct probe *probe_start(const struct probe_setup *setup, probe_done_fn fn, void *data,
+			  GError **error);
 /* Ends it if it still runs, without calling the probe_done_fn; also after that was called. */
 void probe_free(struct probe *probe);
 

@@ -6,8 +6,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/keep.h"
 #include "mdev/octavo.h"
 #include "scheduler/gate.h"
+
+static char *share_kept(const char *name)
+{
+	return g_strconcat("gate-", name, NULL);
+}
 
 static bool share_add(struct share *share, struct arbiter *arbiter, int fd, unsigned int eighths,
 		      uint64_t vram_bytes, const char *name, GError **error)
@@ -22,7 +28,7 @@ static bool share_add(struct share *share, struct arbiter *arbiter, int fd, unsi
 	}
 	/* an adopted page may have been written to by the worker */
 	arbiter_set_share(arbiter, id, vram_bytes);
-	*share = (struct share){ .arbiter = arbiter, .fd = fd, .id = id };
+	*share = (struct share){ .arbiter = arbiter, .fd = fd, .id = id, .kept = share_kept(name) };
 	return true;
 }
 
@@ -36,14 +42,20 @@ bool share_open(struct share *share, struct arbiter *arbiter, unsigned int eight
 			    "cannot make a gate: %s", g_strerror(-fd));
 		return false;
 	}
-	return share_add(share, arbiter, fd, eighths, vram_bytes, name, error);
+	if (!share_add(share, arbiter, fd, eighths, vram_bytes, name, error))
+		return false;
+	keep_put(share->kept, fd);
+	return true;
 }
 
 bool share_adopt(struct share *share, struct arbiter *arbiter, int pidfd, unsigned int eighths,
 		 uint64_t vram_bytes, const char *name, GError **error)
 {
-	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, SHARE_WORKER_FD, 0);
+	g_autofree char *kept = share_kept(name);
+	int fd = keep_take(kept);
 
+	if (fd < 0)
+		fd = (int)syscall(SYS_pidfd_getfd, pidfd, SHARE_WORKER_FD, 0);
 	if (fd < 0) {
 		g_set_error(error, G_IO_ERROR, (int)g_io_error_from_errno(errno),
 			    "cannot take its gate back: %s", g_strerror(errno));
@@ -52,11 +64,19 @@ bool share_adopt(struct share *share, struct arbiter *arbiter, int pidfd, unsign
 	return share_add(share, arbiter, fd, eighths, vram_bytes, name, error);
 }
 
-void share_close(struct share *share)
+void share_leave(struct share *share)
 {
 	if (!share->arbiter)
 		return;
 	arbiter_remove_vgpu(share->arbiter, share->id);
 	close(share->fd);
+	g_free(share->kept);
 	*share = (struct share){ 0 };
+}
+
+void share_close(struct share *share)
+{
+	if (share->arbiter)
+		keep_drop(share->kept);
+	share_leave(share);
 }

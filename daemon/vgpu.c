@@ -50,7 +50,7 @@ void vgpu_free(struct vgpu *vgpu)
 {
 	vgpu_cancel_restart(vgpu);
 	worker_free(vgpu->worker);
-	share_close(&vgpu->share);
+	share_leave(&vgpu->share);
 	g_free(vgpu->path);
 	g_free(vgpu->type);
 	g_free(vgpu->opener);
@@ -96,7 +96,10 @@ static void vgpu_worker_ended(struct worker *worker, const char *how, void *data
 {
 	struct vgpu *vgpu = data;
 
-	g_message("vGPU %s: worker %d %s", vgpu->uuid, (int)worker_pid(worker), how);
+	if (worker_pid(worker))
+		g_message("vGPU %s: worker %d %s", vgpu->uuid, (int)worker_pid(worker), how);
+	else
+		g_warning("vGPU %s: no worker: %s", vgpu->uuid, how);
 	g_free(vgpu->last_error);
 	vgpu->last_error = g_strdup(how);
 	worker_free(worker);
@@ -131,6 +134,19 @@ static void vgpu_open_share(struct vgpu *vgpu)
 		g_warning("vGPU %s: %s: it shares without order", vgpu->uuid, error->message);
 }
 
+static void vgpu_worker_started(struct worker *worker, void *data)
+{
+	struct vgpu *vgpu = data;
+
+	manager_event(vgpu->manager, MANAGER_EVENT_WORKER, vgpu, "worker %d serves session %" G_GUINT64_FORMAT,
+		      (int)worker_pid(worker), vgpu->session);
+}
+
+static const struct worker_ops vgpu_worker_ops = {
+	.started = vgpu_worker_started,
+	.ended = vgpu_worker_ended,
+};
+
 static void vgpu_start(struct vgpu *vgpu)
 {
 	struct control *control = manager_control(vgpu->manager);
@@ -153,10 +169,11 @@ static void vgpu_start(struct vgpu *vgpu)
 	}
 	vgpu_open_share(vgpu);
 	manager_worker_setup(vgpu->manager, vgpu, &setup);
-	worker = worker_start(&setup, fd, vgpu->share.arbiter ? vgpu->share.fd : -1, vgpu_worker_ended, vgpu, &error);
+	worker = worker_start(&setup, fd, vgpu->share.arbiter ? vgpu->share.fd : -1,
+			      &vgpu_worker_ops, vgpu, &error);
 	close(fd);
 	if (!worker) {
-		g_warning("vGPU %s: cannot start %s: %s", vgpu->uuid, setup.program, error->message);
+		g_warning("vGPU %s: cannot start its worker: %s", vgpu->uuid, error->message);
 		g_free(vgpu->last_error);
 		vgpu->last_error = g_strdup(error->message);
 		vgpu_refuse(vgpu, "octavod cannot start the worker, see journalctl -u octavod");
@@ -164,8 +181,6 @@ static void vgpu_start(struct vgpu *vgpu)
 	}
 	vgpu->worker = worker;
 	vgpu->started_us = g_get_monotonic_time();
-	manager_event(vgpu->manager, MANAGER_EVENT_WORKER, vgpu, "worker %d serves session %" G_GUINT64_FORMAT,
-		      (int)worker_pid(worker), vgpu->session);
 }
 
 void vgpu_opened(struct vgpu *vgpu, uint64_t session)
@@ -210,7 +225,7 @@ void vgpu_worker_gone(struct vgpu *vgpu, uint64_t session)
 	lived_us = g_get_monotonic_time() - vgpu->started_us;
 	pause_ms = backoff_next(&vgpu->backoff, lived_us);
 	if (!vgpu->served && vgpu->backoff.failures >= VGPU_TRIES &&
-	    vgpu_refuse(vgpu, "its worker ends at once, see journalctl -u octavod"))
+	    vgpu_refuse(vgpu, "its worker ends at once, see journalctl -u octavod -u 'octavo-vgpu@*'"))
 		return;
 	vgpu->restarts++;
 	manager_event(vgpu->manager, MANAGER_EVENT_WORKER_LOST, vgpu,
@@ -263,7 +278,7 @@ void vgpu_adopt(struct vgpu *vgpu)
 		return;
 	vgpu->session = vgpu->info.session;
 	vgpu->served = true;
-	vgpu->worker = worker_adopt((pid_t)vgpu->info.worker_pid, vgpu_worker_ended, vgpu);
+	vgpu->worker = worker_adopt((pid_t)vgpu->info.worker_pid, &vgpu_worker_ops, vgpu);
 	if (!vgpu->worker)
 		return;
 	vgpu_adopt_share(vgpu);

@@ -8,16 +8,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/unit.h"
+
 #define WORKER_SESSION_FD	3
 #define WORKER_GATE_FD		4	/* share.h says it too */
 
+#define WORKER_MEMORY_BYTES	(1ULL << 30)	/* beside the profile's share, twice */
+#define WORKER_TASKS		256u		/* per eighth */
+
 struct worker {
+	struct unit *unit;	/* being started, or NULL */
 	pid_t pid;
 	int pidfd;
 	bool child;		/* ours to reap */
 	guint source;
 	guint retire_timer;
-	worker_ended_fn fn;
+	const struct worker_ops *ops;
 	void *data;
 };
 
@@ -49,21 +55,35 @@ static gboolean worker_ended(int fd, GIOCondition condition, void *data)
 	(void)condition;
 	worker->source = 0;
 	worker->child = false;
-	worker->fn(worker, how, worker->data);
+	worker->ops->ended(worker, how, worker->data);
 	return G_SOURCE_REMOVE;
 }
 
-static struct worker *worker_new(pid_t pid, int pidfd, bool child, worker_ended_fn fn, void *data)
+static void worker_take(struct worker *worker, pid_t pid, int pidfd)
+{
+	worker->pid = pid;
+	worker->pidfd = pidfd;
+	worker->source = g_unix_fd_add(pidfd, G_IO_IN, worker_ended, worker);
+}
+
+static struct worker *worker_new(const struct worker_ops *ops, void *data)
 {
 	struct worker *worker = g_new0(struct worker, 1);
 
-	worker->pid = pid;
-	worker->pidfd = pidfd;
-	worker->child = child;
-	worker->fn = fn;
+	worker->pidfd = -1;
+	worker->ops = ops;
 	worker->data = data;
-	worker->source = g_unix_fd_add(pidfd, G_IO_IN, worker_ended, worker);
 	return worker;
+}
+
+uint64_t worker_memory_limit(uint64_t vram_bytes)
+{
+	return 2 * vram_bytes + WORKER_MEMORY_BYTES;
+}
+
+unsigned int worker_tasks_limit(unsigned int eighths)
+{
+	return eighths * WORKER_TASKS;
 }
 
 char **worker_arguments(const struct worker_setup *setup, bool gate)
@@ -78,8 +98,8 @@ char **worker_arguments(const struct worker_setup *setup, bool gate)
 	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
 	g_autofree char *busy_poll = g_strdup_printf("%u", setup->busy_poll_us);
 
-	g_strv_builder_add_many(builder, setup->program, "--uuid", setup->uuid, "--gpu", setup->gpu,
-				"--renderer", setup->renderer, "--busy-poll-us", busy_poll, NULL);
+	g_strv_builder_add_many(builder, "--uuid", setup->uuid, "--gpu", setup->gpu, "--renderer",
+				setup->renderer, "--busy-poll-us", busy_poll, NULL);
 	for (unsigned int i = 0; i < G_N_ELEMENTS(optional); i++)
 		if (optional[i][1])
 			g_strv_builder_add_many(builder, optional[i][0], optional[i][1], NULL);
@@ -93,16 +113,22 @@ static void worker_child_setup(void *data)
 	setsid();
 }
 
-struct worker *worker_start(const struct worker_setup *setup, int session_fd, int gate_fd,
-			    worker_ended_fn fn, void *data, GError **error)
+static struct worker *worker_fork(const struct worker_setup *setup, int session_fd, int gate_fd,
+				  const struct worker_ops *ops, void *data, GError **error)
 {
-	g_auto(GStrv) argv = worker_arguments(setup, gate_fd >= 0);
+	g_auto(GStrv) arguments = worker_arguments(setup, gate_fd >= 0);
 	g_auto(GStrv) environment = g_get_environ();
+	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+	g_auto(GStrv) argv = NULL;
 	const int sources[] = { session_fd, gate_fd };
 	const int targets[] = { WORKER_SESSION_FD, WORKER_GATE_FD };
+	struct worker *worker;
 	int pidfd;
 	GPid pid;
 
+	g_strv_builder_add(builder, setup->program);
+	g_strv_builder_addv(builder, (const char **)arguments);
+	argv = g_strv_builder_end(builder);
 	/* They belong to octavod: a worker that answered for it would confuse systemd */
 	environment = g_environ_unsetenv(environment, "NOTIFY_SOCKET");
 	environment = g_environ_unsetenv(environment, "WATCHDOG_USEC");
@@ -122,14 +148,62 @@ struct worker *worker_start(const struct worker_setup *setup, int session_fd, in
 		waitpid(pid, NULL, 0);
 		return NULL;
 	}
-	return worker_new(pid, pidfd, true, fn, data);
+	worker = worker_new(ops, data);
+	worker->child = true;
+	worker_take(worker, pid, pidfd);
+	worker->ops->started(worker, data);
+	return worker;
 }
 
-struct worker *worker_adopt(pid_t pid, worker_ended_fn fn, void *data)
+static void worker_unit_started(pid_t pid, int pidfd, const GError *error, void *data)
+{
+	struct worker *worker = data;
+
+	g_clear_pointer(&worker->unit, unit_free);
+	if (error) {
+		worker->ops->ended(worker, error->message, worker->data);
+		return;
+	}
+	worker_take(worker, pid, pidfd);
+	worker->ops->started(worker, worker->data);
+}
+
+struct worker *worker_start(const struct worker_setup *setup, int session_fd, int gate_fd,
+			    const struct worker_ops *ops, void *data, GError **error)
+{
+	g_auto(GStrv) arguments = NULL;
+	struct unit_setup unit;
+	struct worker *worker;
+
+	if (!setup->sandbox)
+		return worker_fork(setup, session_fd, gate_fd, ops, data, error);
+	arguments = worker_arguments(setup, gate_fd >= 0);
+	unit = (struct unit_setup){
+		.instance = setup->uuid,
+		.arguments = (const char *const *)arguments,
+		.fds = { session_fd, gate_fd },
+		.fds_count = gate_fd >= 0 ? 2 : 1,
+		.memory_bytes = worker_memory_limit(setup->vram_bytes),
+		.tasks = worker_tasks_limit(setup->eighths),
+		.devices = setup->devices,
+	};
+	worker = worker_new(ops, data);
+	worker->unit = unit_start(&unit, worker_unit_started, worker, error);
+	if (!worker->unit)
+		g_clear_pointer(&worker, worker_free);
+	return worker;
+}
+
+struct worker *worker_adopt(pid_t pid, const struct worker_ops *ops, void *data)
 {
 	int pidfd = worker_open_pidfd(pid);
+	struct worker *worker;
 
-	return pidfd < 0 ? NULL : worker_new(pid, pidfd, false, fn, data);
+	if (pidfd < 0)
+		return NULL;
+	worker = worker_new(ops, data);
+	worker_take(worker, pid, pidfd);
+	return worker;
 }
 
 pid_t worker_pid(const struct worker *worker)
@@ -144,7 +218,8 @@ int worker_pidfd(const struct worker *worker)
 
 void worker_kill(struct worker *worker, int signal)
 {
-	syscall(SYS_pidfd_send_signal, worker->pidfd, signal, NULL, 0);
+	if (worker->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, worker->pidfd, signal, NULL, 0);
 }
 
 static void worker_retired(struct worker *worker, const char *how, void *data)
@@ -153,6 +228,8 @@ static void worker_retired(struct worker *worker, const char *how, void *data)
 	g_message("worker %d %s", (int)worker->pid, how);
 	worker_free(worker);
 }
+
+static const struct worker_ops worker_retired_ops = { .ended = worker_retired };
 
 static gboolean worker_overdue(void *data)
 {
@@ -166,7 +243,11 @@ static gboolean worker_overdue(void *data)
 
 void worker_retire(struct worker *worker, unsigned int grace_ms)
 {
-	worker->fn = worker_retired;
+	if (worker->unit) {
+		worker_free(worker);
+		return;
+	}
+	worker->ops = &worker_retired_ops;
 	worker->retire_timer = g_timeout_add(grace_ms, worker_overdue, worker);
 }
 
@@ -178,6 +259,8 @@ void worker_free(struct worker *worker)
 		g_source_remove(worker->retire_timer);
 	if (worker->source)
 		g_source_remove(worker->source);
-	close(worker->pidfd);
+	unit_free(worker->unit);
+	if (worker->pidfd >= 0)
+		close(worker->pidfd);
 	g_free(worker);
 }

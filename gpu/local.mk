@@ -11,6 +11,7 @@ liboctavo_gpu_la_SOURCES = \
 	gpu/cursor.c gpu/cursor.h \
 	gpu/edid.c gpu/edid.h \
 	gpu/gpu.c gpu/gpu.h \
+	gpu/handover.c gpu/handover.h \
 	gpu/log.c gpu/log.h \
 	gpu/resource.c gpu/resource.h \
 	gpu/surface.c gpu/surface.h \

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "gpu/handover.h"
 #include "gpu/log.h"
 #include "gpu/probe.h"
 #include "gpu/worker.h"
@@ -36,6 +37,9 @@ static void usage(FILE *to)
 	      "  --busy-poll-us N        longest look for the next request (default 200; 0: none)\n"
 	      "  --vulkan-ids V:D        likewise vendor and device number, hexadecimal\n"
 	      "  --probe                 say what this host can do for the GPU, and end\n"
+	      "  --output-fd N           say it there (default 1)\n"
+	      "  --handover-fd N         octavod says the rest: options and descriptors 3 and 4\n"
+	      "                          arrive on this socket\n"
 	      "  --verbose               say more\n"
 	      "  --help, --version\n", to);
 }
@@ -141,11 +145,21 @@ static char **arguments_copy(int argc, char **argv, const struct worker_options 
 	return copy;
 }
 
-int main(int argc, char **argv)
+struct arguments {
+	struct worker_options options;
+	struct probe_wish wish;
+	const char *capsets;
+	int handover_fd;	/* -1: none */
+	int output_fd;
+	bool only_probe;
+};
+
+/* Ends the program where there is nothing to serve. */
+static void arguments_parse(struct arguments *arguments, int argc, char **argv)
 {
 	enum { OPT_SESSION_FD = 1, OPT_GATE_FD, OPT_UUID, OPT_GPU, OPT_RENDERER, OPT_RENDER_NODE,
-	       OPT_VULKAN_DEVICE, OPT_VULKAN_IDS, OPT_CAPSETS, OPT_BUSY_POLL, OPT_PROBE, OPT_VERBOSE, OPT_HELP,
-	       OPT_VERSION };
+	       OPT_VULKAN_DEVICE, OPT_VULKAN_IDS, OPT_CAPSETS, OPT_BUSY_POLL, OPT_PROBE,
+	       OPT_OUTPUT_FD, OPT_HANDOVER_FD, OPT_VERBOSE, OPT_HELP, OPT_VERSION };
 	static const struct option names[] = {
 		{ "session-fd", required_argument, NULL, OPT_SESSION_FD },
 		{ "gate-fd", required_argument, NULL, OPT_GATE_FD },
@@ -158,111 +172,163 @@ int main(int argc, char **argv)
 		{ "capsets", required_argument, NULL, OPT_CAPSETS },
 		{ "busy-poll-us", required_argument, NULL, OPT_BUSY_POLL },
 		{ "probe", no_argument, NULL, OPT_PROBE },
+		{ "output-fd", required_argument, NULL, OPT_OUTPUT_FD },
+		{ "handover-fd", required_argument, NULL, OPT_HANDOVER_FD },
 		{ "verbose", no_argument, NULL, OPT_VERBOSE },
 		{ "help", no_argument, NULL, OPT_HELP },
 		{ "version", no_argument, NULL, OPT_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
-	static struct worker_options options = {
-		.session_fd = 3, .gate_fd = -1, .uuid = "(unnamed)", .spin_ns = 200000,
-	};
-	static struct probe probe;
-	struct probe_wish wish = { .mode = PROBE_AUTO };
-	const char *capsets = NULL;
-	static char uuid[33];
-	bool only_probe = false;
+	struct worker_options *options = &arguments->options;
 	int option;
 
+	/* from the start: the second time, for what was handed over */
+	optind = 0;
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		switch (option) {
 		case OPT_SESSION_FD:
-			options.session_fd = number("--session-fd", optarg);
+			options->session_fd = number("--session-fd", optarg);
 			break;
 		case OPT_GATE_FD:
-			options.gate_fd = number("--gate-fd", optarg);
+			options->gate_fd = number("--gate-fd", optarg);
 			break;
 		case OPT_UUID:
-			options.uuid = optarg;
+			options->uuid = optarg;
 			break;
 		case OPT_RENDERER:
-			wish.mode = mode(optarg);
+			arguments->wish.mode = mode(optarg);
 			break;
 		case OPT_GPU:
-			wish.pci = optarg;
+			arguments->wish.pci = optarg;
 			break;
 		case OPT_RENDER_NODE:
-			wish.render_node = optarg;
+			arguments->wish.render_node = optarg;
 			break;
 		case OPT_VULKAN_DEVICE:
-			wish.vulkan_device = optarg;
+			arguments->wish.vulkan_device = optarg;
 			break;
 		case OPT_VULKAN_IDS:
-			if (sscanf(optarg, "%x:%x", &options.renderer.vulkan_ids[0],
-				   &options.renderer.vulkan_ids[1]) != 2) {
+			if (sscanf(optarg, "%x:%x", &options->renderer.vulkan_ids[0],
+				   &options->renderer.vulkan_ids[1]) != 2) {
 				fprintf(stderr, "octavo-vgpu: --vulkan-ids wants V:D, not '%s'\n",
 					optarg);
-				return 2;
+				exit(2);
 			}
 			break;
 		case OPT_CAPSETS:
-			capsets = optarg;
+			arguments->capsets = optarg;
 			break;
 		case OPT_BUSY_POLL:
-			options.spin_ns = 1000ull * (unsigned int)number("--busy-poll-us", optarg);
+			options->spin_ns = 1000ull * (unsigned int)number("--busy-poll-us", optarg);
 			break;
 		case OPT_PROBE:
-			only_probe = true;
+			arguments->only_probe = true;
+			break;
+		case OPT_OUTPUT_FD:
+			arguments->output_fd = number("--output-fd", optarg);
+			break;
+		case OPT_HANDOVER_FD:
+			arguments->handover_fd = number("--handover-fd", optarg);
 			break;
 		case OPT_VERBOSE:
 			log_verbose = 1;
 			break;
 		case OPT_HELP:
 			usage(stdout);
-			return 0;
+			exit(0);
 		case OPT_VERSION:
 			puts("octavo-vgpu " PACKAGE_VERSION);
-			return 0;
+			exit(0);
 		default:
 			usage(stderr);
-			return 2;
+			exit(2);
 		}
 	}
 	if (optind != argc) {
 		fprintf(stderr, "octavo-vgpu: '%s' is not an option\n", argv[optind]);
-		return 2;
+		exit(2);
 	}
+}
+
+/* Goes on with what octavod says; a copy that takes over later is started with that, too. */
+static void arguments_take(struct arguments *arguments, int *argc, char ***argv)
+{
+	int count = handover_take(arguments->handover_fd, **argv, argv);
+
+	if (count < 0) {
+		fprintf(stderr, "octavo-vgpu: octavod has handed over nothing: %s: it starts this "
+			"unit when a VM opens the vGPU\n", strerror(-count));
+		exit(1);
+	}
+	*argc = count;
+	arguments_parse(arguments, *argc, *argv);
+}
+
+/* Takes what was probed earlier, or probes; false if the wish cannot be had. */
+static bool arguments_probe(struct arguments *arguments, struct probe *probe)
+{
+	struct renderer_options *renderer = &arguments->options.renderer;
+	struct probe_wish *wish = &arguments->wish;
+	static char uuid[33];
+
+	if (arguments->capsets && !arguments->only_probe) {
+		renderer->capsets = wish->mode == PROBE_2D ? 0 : capsets_parse(arguments->capsets);
+		renderer->vulkan_device = wish->vulkan_device;
+		if (!wish->render_node && probe_render_node(wish->pci, probe->render_node))
+			wish->render_node = probe->render_node;
+		renderer->render_node = wish->render_node;
+		return true;
+	}
+	/* a VFIO open waits 2 s for its worker, a probe may take longer: octavod made it before */
+	if (wish->mode == PROBE_AUTO && !arguments->only_probe)
+		wish->mode = PROBE_2D;
+	if (probe_run(wish, probe))
+		return false;
+	renderer->capsets = probe->capsets;
+	if (probe->render_node[0])
+		renderer->render_node = probe->render_node;
+	if (probe->has_vulkan) {
+		vulkan_uuid_format(probe->vulkan.uuid, uuid);
+		renderer->vulkan_device = uuid;
+		renderer->vulkan_ids[0] = probe->vulkan.vendor_id;
+		renderer->vulkan_ids[1] = probe->vulkan.device_id;
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	static struct arguments arguments = {
+		.options = {
+			.session_fd = 3, .gate_fd = -1, .uuid = "(unnamed)", .spin_ns = 200000,
+		},
+		.wish = { .mode = PROBE_AUTO },
+		.handover_fd = -1,
+		.output_fd = STDOUT_FILENO,
+	};
+	static struct probe probe;
+
+	arguments_parse(&arguments, argc, argv);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (capsets && !only_probe) {
-		options.renderer.capsets = wish.mode == PROBE_2D ? 0 : capsets_parse(capsets);
-		options.renderer.vulkan_device = wish.vulkan_device;
-		if (!wish.render_node && probe_render_node(wish.pci, probe.render_node))
-			wish.render_node = probe.render_node;
-		options.renderer.render_node = wish.render_node;
-	} else {
-		/* a VFIO open waits 2 s for its worker, a probe may take longer: octavod made it before */
-		if (wish.mode == PROBE_AUTO && !only_probe)
-			wish.mode = PROBE_2D;
-		if (probe_run(&wish, &probe))
+	if (arguments.handover_fd >= 0)
+		arguments_take(&arguments, &argc, &argv);
+	if (!arguments_probe(&arguments, &probe))
+		return 1;
+	if (arguments.only_probe) {
+		if (dup2(arguments.output_fd, STDOUT_FILENO) < 0) {
+			perror("octavo-vgpu: --output-fd");
 			return 1;
-		if (only_probe) {
-			probe_print(&probe);
-			return 0;
 		}
-		options.renderer.capsets = probe.capsets;
-		if (probe.render_node[0])
-			options.renderer.render_node = probe.render_node;
-		if (probe.has_vulkan) {
-			vulkan_uuid_format(probe.vulkan.uuid, uuid);
-			options.renderer.vulkan_device = uuid;
-			options.renderer.vulkan_ids[0] = probe.vulkan.vendor_id;
-			options.renderer.vulkan_ids[1] = probe.vulkan.device_id;
-		}
+		probe_print(&probe);
+		return 0;
 	}
-	options.renderer.gate_fd = options.gate_fd;
-	options.capsets_variable = CAPSETS_VARIABLE;
+	arguments.options.renderer.gate_fd = arguments.options.gate_fd;
+	arguments.options.capsets_variable = CAPSETS_VARIABLE;
 	if (getenv(CAPSETS_VARIABLE))
-		options.renderer.capsets_fd = number(CAPSETS_VARIABLE, getenv(CAPSETS_VARIABLE));
-	options.arguments = capsets ? argv : arguments_copy(argc, argv, &options);
+		arguments.options.renderer.capsets_fd =
+			number(CAPSETS_VARIABLE, getenv(CAPSETS_VARIABLE));
+	arguments.options.arguments =
+		arguments.capsets ? argv : arguments_copy(argc, argv, &arguments.options);
 	/* threads of drivers are about: no handlers at exit, nothing of them is ours to tidy */
-	_exit(worker_run(&options) ? 1 : 0);
+	_exit(worker_run(&arguments.options) ? 1 : 0);
 }

@@ -8,7 +8,8 @@ unit_cflags = $(AM_CFLAGS) $(CUNIT_CFLAGS)
 check_LTLIBRARIES += libfake-guest.la
 libfake_guest_la_SOURCES = tests/unit/fake_guest.c tests/unit/fake_guest.h tests/unit/suite.h
 
-unit_tests += test_guest test_queue test_spin test_capsets test_edid test_console test_control
+unit_tests += test_guest test_queue test_spin test_capsets test_edid test_console test_control \
+	test_handover
 device_ldadd = libfake-guest.la liboctavo-gpu.la liboctavo-vfio.la $(CUNIT_LIBS)
 test_guest_SOURCES = tests/unit/test_guest.c
 test_guest_CFLAGS = $(unit_cflags)
@@ -31,10 +32,13 @@ test_console_LDADD = $(device_ldadd)
 test_control_SOURCES = tests/unit/test_control.c
 test_control_CFLAGS = $(unit_cflags)
 test_control_LDADD = $(device_ldadd)
+test_handover_SOURCES = tests/unit/test_handover.c
+test_handover_CFLAGS = $(unit_cflags)
+test_handover_LDADD = $(device_ldadd)
 
 # octavod's and octavoctl's parts
 unit_tests += test_backoff test_conf test_device test_doctor test_ident test_metrics test_nova \
-	test_probe test_worker
+	test_probe test_unit test_worker
 daemon_test_cflags = $(unit_cflags) $(GLIB_CFLAGS)
 daemon_test_ldadd = liboctavo-daemon.la $(GLIB_LIBS) $(CUNIT_LIBS)
 test_backoff_SOURCES = tests/unit/test_backoff.c
@@ -59,6 +63,9 @@ test_metrics_LDADD = libfake-host.la $(daemon_test_ldadd) $(JSON_LIBS)
 test_probe_SOURCES = tests/unit/test_probe.c
 test_probe_CFLAGS = $(daemon_test_cflags)
 test_probe_LDADD = $(daemon_test_ldadd)
+test_unit_SOURCES = tests/unit/test_unit.c
+test_unit_CFLAGS = $(daemon_test_cflags)
+test_unit_LDADD = $(daemon_test_ldadd)
 test_worker_SOURCES = tests/unit/test_worker.c
 test_worker_CFLAGS = $(daemon_test_cflags)
 test_worker_LDADD = $(daemon_test_ldadd)

@@ -30,6 +30,31 @@ static void add_type(const char *root, const char *id, const char *available)
 	}
 }
 
+static char *nodes(const char *root, const char *driver)
+{
+	g_auto(GStrv) list = device_nodes(root, &address, driver);
+
+	return g_strjoinv(" ", list);
+}
+
+static void nodes_of_a_gpu(void)
+{
+	char *root = folder_new();
+	g_autofree char *bare = nodes(root, NULL), *mesa = NULL, *nvidia = NULL;
+
+	CU_ASSERT_STRING_EQUAL(bare, "/dev/udmabuf");
+	folder_write(root, DEVICE "/drm/card1/dev", "226:1\n");
+	folder_write(root, DEVICE "/drm/renderD129/dev", "226:129\n");
+	mesa = nodes(root, "amdgpu");
+	CU_ASSERT_STRING_EQUAL(mesa, "/dev/udmabuf /dev/dri/renderD129");
+	folder_write(root, "proc/driver/nvidia/gpus/0000:01:00.0/information",
+		     "Model: \t\t X\nDevice Minor: \t 2\nGPU Excluded:\t No\n");
+	nvidia = nodes(root, "nvidia");
+	CU_ASSERT_STRING_EQUAL(nvidia, "/dev/udmabuf /dev/dri/renderD129 /dev/nvidiactl "
+				       "/dev/nvidia-modeset /dev/nvidia-uvm /dev/nvidia2");
+	folder_free(root);
+}
+
 static void types_of_sysfs(void)
 {
 	char *root = folder_new();
@@ -126,4 +151,5 @@ SUITE_RUN("device",
 	  { "a GPU without types, driver or memory figure is no error", no_types_no_trouble },
 	  { "driver and memory come from sysfs", driver_and_vram },
 	  { "a VM's name is read from QEMU's command line", opener_names },
-	  { "a kernel event tells PCI, octavo and the rest apart", uevents })
+	  { "a kernel event tells PCI, octavo and the rest apart", uevents },
+	  { "a GPU has nodes by its driver", nodes_of_a_gpu })

@@ -72,12 +72,16 @@ static void run(const char *script, struct watch *watch)
 {
 	char *root = folder_new();
 	g_autofree char *program = g_build_filename(root, "worker", NULL);
+	struct probe_setup setup = {
+		.gpu = "0000:01:00.0", .renderer = "auto", .vulkan_device = "llvmpipe",
+	};
 	struct probe *probe;
 
 	*watch = (struct watch){ .loop = g_main_loop_new(NULL, FALSE) };
 	folder_write(root, "worker", script);
 	CU_ASSERT_EQUAL(g_chmod(program, 0755), 0);
-	probe = probe_start(program, "0000:01:00.0", "auto", "llvmpipe", done, watch, NULL);
+	setup.program = program;
+	probe = probe_start(&setup, done, watch, NULL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(probe);
 	g_main_loop_run(watch->loop);
 	probe_free(probe);
@@ -87,6 +91,7 @@ static void run(const char *script, struct watch *watch)
 
 static void program(void)
 {
+	const struct probe_setup absent = { .program = "/no/such", .gpu = "g", .renderer = "auto" };
 	struct watch watch;
 
 	run("#!/bin/sh\ntest \"$*\" = '--probe --gpu 0000:01:00.0 --renderer auto --vulkan-device llvmpipe' "
@@ -99,13 +104,14 @@ static void program(void)
 	run("#!/bin/sh\necho capsets virgl\nexit 1\n", &watch);
 	CU_ASSERT_TRUE(watch.failed);
 	CU_ASSERT_PTR_NULL(watch.facts);
-	CU_ASSERT_PTR_NULL(probe_start("/no/such", "g", "auto", NULL, done, &watch, NULL));
+	CU_ASSERT_PTR_NULL(probe_start(&absent, done, &watch, NULL));
 }
 
 static void freed_while_it_runs(void)
 {
+	const struct probe_setup setup = { .program = "/usr/bin/yes", .gpu = "g", .renderer = "auto" };
 	struct watch watch = { 0 };
-	struct probe *probe = probe_start("/usr/bin/yes", "g", "auto", NULL, done, &watch, NULL);
+	struct probe *probe = probe_start(&setup, done, &watch, NULL);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(probe);
 	probe_free(probe);

@@ -23,6 +23,14 @@ static void ended(struct worker *worker, const char *how, void *data)
 	g_main_loop_quit(watch->loop);
 }
 
+static void started(struct worker *worker, void *data)
+{
+	(void)data;
+	CU_ASSERT_TRUE(worker_pid(worker) > 0);
+}
+
+static const struct worker_ops ops = { .started = started, .ended = ended };
+
 /* Runs @script as a worker with @session_fd and returns how it ended. */
 static char *run(const char *script, int session_fd, int signal)
 {
@@ -37,7 +45,7 @@ static char *run(const char *script, int session_fd, int signal)
 
 	folder_write(root, "worker", script);
 	CU_ASSERT_EQUAL(g_chmod(program, 0755), 0);
-	worker = worker_start(&setup, session_fd, -1, ended, &watch, &error);
+	worker = worker_start(&setup, session_fd, -1, &ops, &watch, &error);
 	if (worker) {
 		if (signal)
 			worker_kill(worker, signal);
@@ -59,7 +67,7 @@ static void arguments(void)
 	g_auto(GStrv) argv = worker_arguments(&setup, true);
 	g_autofree char *line = g_strjoinv(" ", argv);
 
-	CU_ASSERT_STRING_EQUAL(line, "/w --uuid u --gpu g --renderer auto --busy-poll-us 200 --capsets virgl,virgl2 --vulkan-device 0123 "
+	CU_ASSERT_STRING_EQUAL(line, "--uuid u --gpu g --renderer auto --busy-poll-us 200 --capsets virgl,virgl2 --vulkan-device 0123 "
 				     "--gate-fd 4");
 }
 
@@ -108,7 +116,7 @@ static void adopted(void)
 	CU_ASSERT_TRUE_FATAL(g_spawn_async(NULL, argv, NULL,
 					   G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL,
 					   &pid, NULL));
-	worker = worker_adopt(pid, ended, &watch);
+	worker = worker_adopt(pid, &ops, &watch);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(worker);
 	CU_ASSERT_EQUAL(worker_pid(worker), pid);
 	worker_kill(worker, SIGKILL);
@@ -116,7 +124,7 @@ static void adopted(void)
 	CU_ASSERT_STRING_EQUAL(watch.how, "ended");
 	g_free(watch.how);
 	g_main_loop_unref(watch.loop);
-	CU_ASSERT_PTR_NULL(worker_adopt(1 << 30, ended, &watch));
+	CU_ASSERT_PTR_NULL(worker_adopt(1 << 30, &ops, &watch));
 }
 
 SUITE_RUN("worker",

@@ -31,7 +31,7 @@ wait_for 10 "it to be idle" state_is idle
 mkdir -p /etc/octavo/octavo.conf.d
 printf '#!/bin/sh\nexit 3\n' >/run/octavo-lab-bad-worker
 chmod 755 /run/octavo-lab-bad-worker
-printf '[octavod]\nworker = /run/octavo-lab-bad-worker\n' >/etc/octavo/octavo.conf.d/zz-test.conf
+printf '[octavod]\nlauncher = fork\nworker = /run/octavo-lab-bad-worker\n' >/etc/octavo/octavo.conf.d/zz-test.conf
 trap 'rm -f /etc/octavo/octavo.conf.d/zz-test.conf; systemctl reload octavod' EXIT
 systemctl reload octavod
 since=$(date +%s)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * unit - the worker program in its sandbox: octavo-vgpu@INSTANCE.service
+ *
+ *	octavod				systemd				octavo-vgpu
+ *	listens on UNIT_SOCKET
+ *	SetUnitProperties: limits
+ *	RestartUnit ------------------> ends an old one, forks
+ *					connects (OpenFile=)
+ *	accepts, looks at the peer <---	closes the sandbox, exec ------> fd 3 is the connection
+ *	arguments and descriptors ------------------------------------> takes them, closes fd 3
+ *
+ * The socket is root's: systemd connects before it lets go of root, so the worker itself needs no
+ * way to octavod, and the peer's pidfd is the worker's. Nothing here waits: systemd is asked
+ * through the bus from the main loop, and what is to be handed over lies in the connection before
+ * the worker runs.
+ *
+ * The limits are drop-ins of systemd's in /run/systemd/system.control, named 50-*.conf: a drop-in
+ * of the operator with a later name wins.
+ */
+#ifndef OCTAVO_DAEMON_UNIT_H
+#define OCTAVO_DAEMON_UNIT_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define UNIT_SOCKET	"/run/octavo/vgpu-%s"	/* the unit file says it too */
+#define UNIT_FDS_MAX	2u
+
+struct unit;
+
+struct unit_setup {
+	const char *instance;		/* of the template: the vGPU's UUID, or probe-ADDRESS */
+	const char *const *arguments;	/* NULL at the end; without the program's name */
+	int fds[UNIT_FDS_MAX];		/* the program has them as 3 and 4; the caller closes its own */
+	unsigned int fds_count;
+	uint64_t memory_bytes;		/* 0: what the unit file says; likewise: */
+	unsigned int tasks;
+	const char *const *devices;	/* nodes that it may open, NULL at the end */
+};
+
+/*
+ * Told once: the program runs as @pid and has what it needs (@pidfd is the receiver's), or @error
+ * says why not. unit_free() may be called in it.
+ */
+typedef void (*unit_fn)(pid_t pid, int pidfd, const GError *error, void *data);
+
+struct unit *unit_start(const struct unit_setup *setup, unit_fn fn, void *data, GError **error);
+
+/* The unit_fn is not called any more. A unit that waits for its descriptors ends for lack of them. */
+void unit_free(struct unit *unit);
+
+/* Whether the text of /proc/PID/cgroup is that of a process of octavo-vgpu@@instance.service. */
+bool unit_is_cgroup(const char *text, const char *instance);
+
+#endif /* OCTAVO_DAEMON_UNIT_H */
