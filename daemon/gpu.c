@@ -2,7 +2,12 @@
 #include "daemon/gpu.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GPU_GROUP	"render"
 
 struct gpu *gpu_new(const struct pci_address *address)
 {
@@ -11,6 +16,7 @@ struct gpu *gpu_new(const struct pci_address *address)
 	gpu->address = *address;
 	gpu->address_text = pci_address_format(address);
 	gpu->path = ident_path("gpu", gpu->address_text);
+	gpu->joins_path = g_strdup_printf("%s-%s", JOIN_SOCKET_SYSTEM, gpu->address_text);
 	gpu->name = g_strdup("");
 	gpu->reason = g_strdup("");
 	gpu->vram_source = "unknown";
@@ -30,6 +36,8 @@ void gpu_free(struct gpu *gpu)
 	g_ptr_array_unref(gpu->types);
 	probe_facts_free(gpu->facts);
 	g_free(gpu->probed);
+	gpu_close_joins(gpu);
+	g_free(gpu->joins_path);
 	if (gpu->arbiter)
 		arbiter_destroy(gpu->arbiter);
 	g_free(gpu);
@@ -141,6 +149,41 @@ struct arbiter *gpu_arbiter(struct gpu *gpu,
 		g_warning("GPU %s: no arbiter: %s: its vGPUs share without order", gpu->address_text,
 			  g_strerror(-err));
 	return gpu->arbiter;
+}
+
+/* The socket's group is that of render nodes: who may use the GPU may as well do it in order. */
+static void gpu_share_joins(const struct gpu *gpu)
+{
+	const struct group *group = getgrnam(GPU_GROUP);
+
+	if (!group || chown(gpu->joins_path, (uid_t)-1, group->gr_gid) ||
+	    chmod(gpu->joins_path, 0660))
+		g_warning("GPU %s: only root can use octavo-run on it: %s cannot be given to the group "
+			  GPU_GROUP ": %s", gpu->address_text, gpu->joins_path,
+			  group ? g_strerror(errno) : "there is no such group");
+}
+
+void gpu_open_joins(struct gpu *gpu)
+{
+	struct join_config config = {
+		.path = gpu->joins_path, .arbiter = gpu->arbiter, .memory_bytes = gpu->vram_bytes,
+		.mode = 0600,
+	};
+	int err = 0;
+
+	if (gpu->joins || !gpu->arbiter)
+		return;
+	gpu->joins = join_server_create(&config, &err);
+	if (gpu->joins)
+		gpu_share_joins(gpu);
+	else
+		g_warning("GPU %s: octavo-run cannot join it: %s: %s", gpu->address_text,
+			  gpu->joins_path, g_strerror(-err));
+}
+
+void gpu_close_joins(struct gpu *gpu)
+{
+	g_clear_pointer(&gpu->joins, join_server_destroy);
 }
 
 void gpu_set_order(struct gpu *gpu, enum conf_policy policy, unsigned int slice_us)

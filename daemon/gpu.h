@@ -10,6 +10,7 @@
 #include "daemon/device.h"
 #include "daemon/probe.h"
 #include "scheduler/arbiter.h"
+#include "scheduler/join.h"
 
 enum gpu_state {
 	GPU_DISABLED,		/* enable = false */
@@ -42,7 +43,9 @@ struct gpu {
 
 	struct probe_facts *facts; /* what can be rendered; NULL: not known */
 	char *probed;		/* what facts were asked for, gpu_wanted_probe(); or NULL */
-	struct arbiter *arbiter; /* from the first open on */
+	struct arbiter *arbiter; /* from the first open, or gpu_open_joins() on */
+	struct join_server *joins; /* host processes with a share of it; NULL: cannot join */
+	char *joins_path;
 };
 
 struct gpu *gpu_new(const struct pci_address *address);
@@ -76,6 +79,13 @@ void gpu_set_order(struct gpu *gpu, enum conf_policy policy, unsigned int slice_
 /* Its arbiter, made at the first call. NULL: cannot be made, which is logged. */
 struct arbiter *gpu_arbiter(struct gpu *gpu,
 			    void (*killed)(const struct arbiter_kill *kill, void *data), void *data);
+
+/*
+ * Lets host processes and containers join its arbiter (octavo-run) at gpu_joins_path(): those who
+ * may open its render node. Needs the arbiter; again is no error.
+ */
+void gpu_open_joins(struct gpu *gpu);
+void gpu_close_joins(struct gpu *gpu);
 
 const char *gpu_state_name(enum gpu_state state);
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "daemon/manager.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include "daemon/keep.h"
 #include "daemon/mdev.h"
 #include "daemon/uevent.h"
+#include "daemon/unit.h"
 
 #define MANAGER_RESCAN_MS	100u	/* a driver's binding is a burst of events */
 
@@ -18,6 +21,8 @@ struct manager {
 	struct control *control;
 	bool incompatible;		/* a module is there, but of another version */
 	struct uevent *uevent;
+	struct unit_socket *units;	/* NULL: never wanted */
+	char *joins;			/* where JOIN_SOCKET_SYSTEM leads; NULL: nowhere */
 	GPtrArray *gpus;
 	GPtrArray *vgpus;
 	GQueue events;
@@ -205,8 +210,10 @@ static void manager_collect_gpus(struct manager *manager, const GPtrArray *devic
 	}
 }
 
+static void manager_killed(const struct arbiter_kill *kill, void *data);
 static void manager_probe_next(struct manager *manager);
 static void manager_refresh_parents(struct manager *manager);
+static void manager_serve_joins(struct manager *manager);
 
 static void manager_probe_done(struct probe_facts *facts, const GError *error, void *data)
 {
@@ -223,6 +230,7 @@ static void manager_probe_done(struct probe_facts *facts, const GError *error, v
 		gpu_set_facts(gpu, manager->probe_key, facts);
 		probe_cache_write(PROBE_CACHE, gpu->address_text, manager->probe_key, facts);
 		gpu_reconcile(gpu, manager->control);
+		manager_serve_joins(manager);
 	} else {
 		probe_facts_free(facts);
 	}
@@ -244,12 +252,23 @@ static void manager_recall_probe(struct gpu *gpu)
 }
 
 /* Where systemd runs the host it runs the workers, too. */
-static bool manager_has_sandbox(const struct manager *manager)
+static bool manager_wants_units(const struct conf *conf)
 {
-	enum conf_launcher launcher = manager->conf->launcher;
+	return conf->launcher == CONF_LAUNCHER_SYSTEMD ||
+	       (conf->launcher == CONF_LAUNCHER_AUTO && sd_booted() > 0);
+}
 
-	return launcher == CONF_LAUNCHER_SYSTEMD ||
-	       (launcher == CONF_LAUNCHER_AUTO && sd_booted() > 0);
+static bool manager_open_units(struct manager *manager, const struct conf *conf, GError **error)
+{
+	if (!manager->units && manager_wants_units(conf))
+		manager->units = unit_socket_new(UNIT_SOCKET, error);
+	return manager->units || !manager_wants_units(conf);
+}
+
+/* NULL: workers are octavod's own children. */
+static struct unit_socket *manager_units(struct manager *manager)
+{
+	return manager_wants_units(manager->conf) ? manager->units : NULL;
 }
 
 static void manager_probe_next(struct manager *manager)
@@ -262,7 +281,7 @@ static void manager_probe_next(struct manager *manager)
 		if (!key)
 			continue;
 		const struct probe_setup setup = {
-			.sandbox = manager_has_sandbox(manager),
+			.units = manager_units(manager),
 			.program = manager->conf->worker,
 			.gpu = gpu->address_text,
 			.renderer = conf_renderer_name(gpu->conf.renderer),
@@ -294,6 +313,32 @@ void manager_when_examined(struct manager *manager, void (*fn)(void *data), void
 	manager->examined_data = data;
 }
 
+/* The first GPU is the one that octavo-run takes when it is told none. */
+static void manager_serve_joins(struct manager *manager)
+{
+	const char *first = NULL;
+
+	for (unsigned int i = 0; i < manager->gpus->len; i++) {
+		struct gpu *gpu = g_ptr_array_index(manager->gpus, i);
+
+		if (gpu->state != GPU_REGISTERED) {
+			gpu_close_joins(gpu);
+			continue;
+		}
+		gpu_arbiter(gpu, manager_killed, manager);
+		gpu_open_joins(gpu);
+		if (gpu->joins && (!first || strcmp(gpu->joins_path, first) < 0))
+			first = gpu->joins_path;
+	}
+	if (first && manager->joins && g_str_equal(first, manager->joins))
+		return;
+	unlink(JOIN_SOCKET_SYSTEM);
+	if (first && symlink(first, JOIN_SOCKET_SYSTEM))
+		g_warning("%s: %s: octavo-run needs --socket", JOIN_SOCKET_SYSTEM, g_strerror(errno));
+	g_free(manager->joins);
+	manager->joins = g_strdup(first);
+}
+
 static void manager_rescan(struct manager *manager)
 {
 	g_autoptr(GError) error = NULL;
@@ -323,6 +368,7 @@ static void manager_rescan(struct manager *manager)
 	manager_probe_next(manager);
 	if (manager->control)
 		manager_refresh_parents(manager);
+	manager_serve_joins(manager);
 	manager_refresh(manager);
 	manager_changed(manager);
 }
@@ -524,7 +570,7 @@ void manager_worker_setup(struct manager *manager, const struct vgpu *vgpu,
 	struct gpu *gpu = manager_gpu_of(manager, vgpu);
 
 	*setup = (struct worker_setup){
-		.sandbox = manager_has_sandbox(manager),
+		.units = manager_units(manager),
 		.program = manager->conf->worker,
 		.uuid = vgpu->uuid,
 		.gpu = gpu->address_text,
@@ -728,7 +774,8 @@ struct manager *manager_new(const char *conf_path, const char *control_path, GEr
 		goto fail;
 	/* Listen before looking, so that a module that comes in between is not missed */
 	manager->uevent = uevent_new(manager_uevent, manager, error);
-	if (!manager->uevent || !manager_try_attach(manager, error))
+	if (!manager->uevent || !manager_try_attach(manager, error) ||
+	    !manager_open_units(manager, manager->conf, error))
 		goto fail;
 	manager_rescan(manager);
 	return manager;
@@ -750,9 +797,11 @@ void manager_free(struct manager *manager)
 	g_free(manager->probe_key);
 	g_ptr_array_unref(manager->vgpus);
 	g_ptr_array_unref(manager->gpus);
+	unit_socket_free(manager->units);
 	control_close(manager->control);
 	conf_free(manager->conf);
 	g_queue_clear_full(&manager->events, manager_event_free);
+	g_free(manager->joins);
 	g_free(manager->conf_path);
 	g_free(manager->control_path);
 	g_free(manager);
@@ -764,6 +813,10 @@ bool manager_reload(struct manager *manager, GError **error)
 
 	if (!conf)
 		return false;
+	if (!manager_open_units(manager, conf, error)) {
+		conf_free(conf);
+		return false;
+	}
 	conf_free(manager->conf);
 	manager->conf = conf;
 	manager_rescan(manager);

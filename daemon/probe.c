@@ -7,6 +7,7 @@
 #include <gio/gunixinputstream.h>
 #include <glib-unix.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -252,7 +253,7 @@ static bool probe_sandbox(struct probe *probe, const struct probe_setup *setup,
 		return false;
 	input = g_unix_input_stream_new(pipes[0], TRUE);
 	unit.fds[0] = pipes[1];
-	probe->unit = unit_start(&unit, probe_unit_started, probe, error);
+	probe->unit = unit_start(setup->units, &unit, probe_unit_started, probe, error);
 	close(pipes[1]);
 	if (!probe->unit)
 		return false;
@@ -276,7 +277,7 @@ struct probe *probe_start(const struct probe_setup *setup, probe_done_fn fn, voi
 				setup->renderer, NULL);
 	if (setup->vulkan_device)
 		g_strv_builder_add_many(builder, "--vulkan-device", setup->vulkan_device, NULL);
-	if (setup->sandbox)
+	if (setup->units)
 		g_strv_builder_add_many(builder, "--output-fd", PROBE_OUTPUT_FD, NULL);
 	arguments = g_strv_builder_end(builder);
 
@@ -285,7 +286,7 @@ struct probe *probe_start(const struct probe_setup *setup, probe_done_fn fn, voi
 	probe->fn = fn;
 	probe->data = data;
 	probe->timeout = g_timeout_add_seconds(PROBE_SECONDS, probe_overdue, probe);
-	started = setup->sandbox ?
+	started = setup->units ?
 			  probe_sandbox(probe, setup, (const char *const *)arguments, error) :
 			  probe_fork(probe, setup->program, (const char *const *)arguments, error);
 	if (!started)

@@ -9,7 +9,6 @@
 #define OCTAVO_DAEMON_PROBE_H
 
 #include <glib.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 struct probe_facts {
@@ -39,10 +38,12 @@ void probe_cache_write(const char *path, const char *gpu, const char *key,
 		       const struct probe_facts *facts);
 
 struct probe;
+struct unit_socket;
 
 struct probe_setup {
-	bool sandbox;			/* in a worker's sandbox, as octavo-vgpu@probe-GPU.service */
-	const char *program;		/* absolute path; without the sandbox */
+	/* for a worker's sandbox, as octavo-vgpu@probe-GPU.service; NULL: octavod's own child */
+	struct unit_socket *units;
+	const char *program;		/* of a child: absolute path */
 	const char *gpu;		/* PCI address */
 	const char *renderer;
 	const char *vulkan_device;	/* or NULL */

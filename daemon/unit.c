@@ -11,39 +11,51 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define UNIT_NAME	"octavo-vgpu@%s.service"
+#define UNIT_PREFIX	"octavo-vgpu@"
+#define UNIT_SUFFIX	".service"
 #define UNIT_SECONDS	10u		/* a VFIO open does not wait that long, a replacement may */
+#define UNIT_BACKLOG	64
 
 /* Linux 6.5; not in every libc's headers */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD	77
 #endif
 
+struct unit_socket {
+	char *path;
+	int fd;
+	guint source;
+	GQueue units;		/* struct unit *, those that have not come yet */
+};
+
 struct unit {
+	struct unit_socket *socket;
 	char *instance;
 	char *name;
-	char *path;		/* of the socket */
-	int listener;
-	guint source;
 	guint timeout;
 	GString *message;	/* arguments, each with its NUL */
 	int fds[UNIT_FDS_MAX];
 	unsigned int fds_count;
-	GVariant *properties;	/* for SetUnitProperties, or NULL */
+	GVariant *properties;	/* for SetUnitProperties */
 	GCancellable *cancellable;
 	unit_fn fn;
 	void *data;
 };
 
-bool unit_is_cgroup(const char *text, const char *instance)
+char *unit_instance(const char *cgroup)
 {
-	g_autofree char *wanted = g_strdup_printf("/" UNIT_NAME, instance);
-	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+	g_auto(GStrv) lines = g_strsplit(cgroup, "\n", -1);
 
-	for (unsigned int i = 0; lines[i]; i++)
-		if (g_str_has_suffix(lines[i], wanted))
-			return true;
-	return false;
+	for (unsigned int i = 0; lines[i]; i++) {
+		const char *name = strrchr(lines[i], '/');
+
+		if (!name || !g_str_has_prefix(name + 1, UNIT_PREFIX) ||
+		    !g_str_has_suffix(name, UNIT_SUFFIX))
+			continue;
+		name += 1 + strlen(UNIT_PREFIX);
+		return g_strndup(name, strlen(name) - strlen(UNIT_SUFFIX));
+	}
+	return NULL;
 }
 
 static void unit_finish(struct unit *unit, pid_t pid, int pidfd, const GError *error)
@@ -69,34 +81,6 @@ static void unit_fail(struct unit *unit, const char *format, ...)
 
 /* ---- the socket ---- */
 
-static bool unit_listen(struct unit *unit, GError **error)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int saved;
-
-	if (g_strlcpy(address.sun_path, unit->path, sizeof(address.sun_path)) >=
-	    sizeof(address.sun_path)) {
-		errno = ENAMETOOLONG;
-		goto fail;
-	}
-	unit->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (unit->listener < 0)
-		goto fail;
-	/* of an octavod that was killed */
-	unlink(unit->path);
-	/* nobody can connect before listen(), so there is time to close it to others */
-	if (bind(unit->listener, (struct sockaddr *)&address, sizeof(address)) ||
-	    chmod(unit->path, 0600) || listen(unit->listener, 1))
-		goto fail;
-	return true;
-
-fail:
-	saved = errno;
-	g_set_error(error, G_IO_ERROR, (int)g_io_error_from_errno(saved), "cannot listen on %s: %s",
-		    unit->path, g_strerror(saved));
-	return false;
-}
-
 static bool unit_send(struct unit *unit, int connection)
 {
 	union {
@@ -117,53 +101,129 @@ static bool unit_send(struct unit *unit, int connection)
 	return sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)iov.iov_len;
 }
 
-/* The pidfd of the process behind @connection if it is one of the unit, or -1. */
-static int unit_peer(struct unit *unit, int connection, pid_t *pid)
+/* The unit that waits for the process behind @connection, or NULL. */
+static struct unit *unit_of_peer(struct unit_socket *socket, int connection, pid_t *pid, int *pidfd)
 {
-	socklen_t length = sizeof(int), creds_length = sizeof(struct ucred);
-	g_autofree char *path = NULL, *cgroup = NULL;
+	socklen_t length = sizeof(*pidfd), creds_length = sizeof(struct ucred);
+	g_autofree char *path = NULL, *cgroup = NULL, *instance = NULL;
 	struct ucred creds;
-	int pidfd;
 
-	if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length)) {
-		unit_fail(unit, "%s: who connected cannot be told: %s", unit->name, g_strerror(errno));
-		return -1;
+	/* the pidfd first: while it is held the number means no other process */
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, pidfd, &length) ||
+	    getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &creds, &creds_length)) {
+		g_warning("%s: who connected cannot be told: %s", socket->path, g_strerror(errno));
+		return NULL;
 	}
-	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &creds, &creds_length))
-		creds.pid = 0;
+	*pid = creds.pid;
 	path = g_strdup_printf("/proc/%d/cgroup", (int)creds.pid);
-	if (creds.uid == 0 && g_file_get_contents(path, &cgroup, NULL, NULL) &&
-	    unit_is_cgroup(cgroup, unit->instance)) {
-		*pid = creds.pid;
-		return pidfd;
-	}
-	unit_fail(unit, "%s: process %d connected, which is not of this unit but of %s", unit->name,
-		  (int)creds.pid, cgroup ? g_strstrip(cgroup) : "none");
-	close(pidfd);
-	return -1;
+	if (creds.uid == 0 && g_file_get_contents(path, &cgroup, NULL, NULL))
+		instance = unit_instance(cgroup);
+	for (GList *at = socket->units.head; instance && at; at = at->next)
+		if (g_str_equal(((struct unit *)at->data)->instance, instance))
+			return at->data;
+	g_warning("%s: process %d has nothing to get here (user %u, cgroup %s)", socket->path,
+		  (int)creds.pid, (unsigned int)creds.uid, cgroup ? g_strstrip(cgroup) : "not known");
+	close(*pidfd);
+	return NULL;
 }
 
-static gboolean unit_connected(int fd, GIOCondition condition, void *data)
+static void unit_connected(struct unit_socket *socket, int connection)
 {
-	struct unit *unit = data;
-	int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC), pidfd;
+	int pidfd = -1;
 	pid_t pid = 0;
+	struct unit *unit = unit_of_peer(socket, connection, &pid, &pidfd);
+
+	if (!unit)
+		return;
+	g_queue_remove(&socket->units, unit);
+	if (unit_send(unit, connection)) {
+		unit_finish(unit, pid, pidfd, NULL);
+		return;
+	}
+	unit_fail(unit, "%s: cannot hand over to it: %s", unit->name, g_strerror(errno));
+	close(pidfd);
+}
+
+static gboolean unit_socket_ready(int fd, GIOCondition condition, void *data)
+{
+	int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 
 	(void)condition;
 	if (connection < 0)
 		return G_SOURCE_CONTINUE;
-	unit->source = 0;
-	pidfd = unit_peer(unit, connection, &pid);
-	if (pidfd >= 0 && !unit_send(unit, connection)) {
-		unit_fail(unit, "%s: cannot hand over to it: %s", unit->name, g_strerror(errno));
-		close(pidfd);
-		pidfd = -1;
-	}
+	unit_connected(data, connection);
 	/* what was sent stays in its end */
 	close(connection);
-	if (pidfd >= 0)
-		unit_finish(unit, pid, pidfd, NULL);
-	return G_SOURCE_REMOVE;
+	return G_SOURCE_CONTINUE;
+}
+
+/* Zero, or an errno. */
+static int unit_socket_listen(struct unit_socket *unit_socket)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct sockaddr *generic = (const struct sockaddr *)&address;
+	int probe;
+
+	if (g_strlcpy(address.sun_path, unit_socket->path, sizeof(address.sun_path)) >=
+	    sizeof(address.sun_path))
+		return ENAMETOOLONG;
+	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	unit_socket->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (probe < 0 || unit_socket->fd < 0)
+		return errno;
+	if (connect(probe, generic, sizeof(address)) == 0 || errno == EAGAIN) {
+		close(probe);
+		return EADDRINUSE;
+	}
+	close(probe);
+	/* of an octavod that was killed */
+	unlink(unit_socket->path);
+	/* nobody can connect before listen(), so there is time to close it to others */
+	if (bind(unit_socket->fd, generic, sizeof(address)) || chmod(unit_socket->path, 0600) ||
+	    listen(unit_socket->fd, UNIT_BACKLOG))
+		return errno;
+	return 0;
+}
+
+struct unit_socket *unit_socket_new(const char *path, GError **error)
+{
+	struct unit_socket *socket = g_new0(struct unit_socket, 1);
+	g_autofree char *folder = g_path_get_dirname(path);
+	int err;
+
+	socket->fd = -1;
+	socket->path = g_strdup(path);
+	g_queue_init(&socket->units);
+	g_mkdir_with_parents(folder, 0755);
+	err = unit_socket_listen(socket);
+	if (!err) {
+		socket->source = g_unix_fd_add(socket->fd, G_IO_IN, unit_socket_ready, socket);
+		return socket;
+	}
+	if (err == EADDRINUSE)
+		g_set_error(error, G_IO_ERROR, G_IO_ERROR_EXISTS,
+			    "another octavod listens on %s: one host runs one (see 'systemctl status octavod')",
+			    path);
+	else
+		g_set_error(error, G_IO_ERROR, (int)g_io_error_from_errno(err),
+			    "cannot listen on %s: %s (without systemd set launcher = fork)", path,
+			    g_strerror(err));
+	unit_socket_free(socket);
+	return NULL;
+}
+
+void unit_socket_free(struct unit_socket *socket)
+{
+	if (!socket)
+		return;
+	if (socket->source) {
+		g_source_remove(socket->source);
+		unlink(socket->path);
+	}
+	if (socket->fd >= 0)
+		close(socket->fd);
+	g_free(socket->path);
+	g_free(socket);
 }
 
 /* ---- systemd ---- */
@@ -254,14 +314,14 @@ static gboolean unit_overdue(void *data)
 
 /* ---- life ---- */
 
-struct unit *unit_start(const struct unit_setup *setup, unit_fn fn, void *data, GError **error)
+struct unit *unit_start(struct unit_socket *socket, const struct unit_setup *setup, unit_fn fn,
+			void *data, GError **error)
 {
 	struct unit *unit = g_new0(struct unit, 1);
 
+	unit->socket = socket;
 	unit->instance = g_strdup(setup->instance);
-	unit->name = g_strdup_printf(UNIT_NAME, setup->instance);
-	unit->path = g_strdup_printf(UNIT_SOCKET, setup->instance);
-	unit->listener = -1;
+	unit->name = g_strconcat(UNIT_PREFIX, setup->instance, UNIT_SUFFIX, NULL);
 	unit->message = g_string_new(NULL);
 	for (unsigned int i = 0; setup->arguments[i]; i++)
 		g_string_append_len(unit->message, setup->arguments[i],
@@ -270,22 +330,19 @@ struct unit *unit_start(const struct unit_setup *setup, unit_fn fn, void *data, 
 	unit->cancellable = g_cancellable_new();
 	unit->fn = fn;
 	unit->data = data;
-	if (!unit_listen(unit, error)) {
-		unit_free(unit);
-		return NULL;
-	}
 	for (; unit->fds_count < setup->fds_count; unit->fds_count++) {
 		int fd = fcntl(setup->fds[unit->fds_count], F_DUPFD_CLOEXEC, 3);
 
 		if (fd < 0) {
 			g_set_error(error, G_IO_ERROR, (int)g_io_error_from_errno(errno),
-				    "no more descriptors: %s", g_strerror(errno));
+				    "%s: its descriptors cannot be kept: %s", unit->name,
+				    g_strerror(errno));
 			unit_free(unit);
 			return NULL;
 		}
 		unit->fds[unit->fds_count] = fd;
 	}
-	unit->source = g_unix_fd_add(unit->listener, G_IO_IN, unit_connected, unit);
+	g_queue_push_tail(&socket->units, unit);
 	unit->timeout = g_timeout_add_seconds(UNIT_SECONDS, unit_overdue, unit);
 	g_bus_get(G_BUS_TYPE_SYSTEM, unit->cancellable, unit_got_bus, unit);
 	return unit;
@@ -297,19 +354,13 @@ void unit_free(struct unit *unit)
 		return;
 	g_cancellable_cancel(unit->cancellable);
 	g_object_unref(unit->cancellable);
-	if (unit->source)
-		g_source_remove(unit->source);
+	g_queue_remove(&unit->socket->units, unit);
 	if (unit->timeout)
 		g_source_remove(unit->timeout);
-	if (unit->listener >= 0) {
-		close(unit->listener);
-		unlink(unit->path);
-	}
 	for (unsigned int i = 0; i < unit->fds_count; i++)
 		close(unit->fds[i]);
 	g_variant_unref(unit->properties);
 	g_string_free(unit->message, TRUE);
-	g_free(unit->path);
 	g_free(unit->name);
 	g_free(unit->instance);
 	g_free(unit);

@@ -10,10 +10,10 @@
  *	accepts, looks at the peer <---	closes the sandbox, exec ------> fd 3 is the connection
  *	arguments and descriptors ------------------------------------> takes them, closes fd 3
  *
- * The socket is root's: systemd connects before it lets go of root, so the worker itself needs no
- * way to octavod, and the peer's pidfd is the worker's. Nothing here waits: systemd is asked
- * through the bus from the main loop, and what is to be handed over lies in the connection before
- * the worker runs.
+ * The socket is root's: systemd's part of the new process connects before it lets go of root, so
+ * the worker itself needs no way to octavod, and the peer is the worker. Its cgroup says which unit
+ * it is of. Nothing here waits: systemd is asked through the bus from the main loop, and what is to
+ * be handed over lies in the connection before the worker runs.
  *
  * The limits are drop-ins of systemd's in /run/systemd/system.control, named 50-*.conf: a drop-in
  * of the operator with a later name wins.
@@ -26,8 +26,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define UNIT_SOCKET	"/run/octavo/vgpu-%s"	/* the unit file says it too */
+#define UNIT_SOCKET	"/run/octavo/worker"	/* the unit file says it too */
 #define UNIT_FDS_MAX	2u
+
+/* Where units come for what they need; outlives all of them. */
+struct unit_socket;
+
+/* G_IO_ERROR_EXISTS: another octavod listens at @path. */
+struct unit_socket *unit_socket_new(const char *path, GError **error);
+void unit_socket_free(struct unit_socket *socket);
 
 struct unit;
 
@@ -47,12 +54,13 @@ struct unit_setup {
  */
 typedef void (*unit_fn)(pid_t pid, int pidfd, const GError *error, void *data);
 
-struct unit *unit_start(const struct unit_setup *setup, unit_fn fn, void *data, GError **error);
+struct unit *unit_start(struct unit_socket *socket, const struct unit_setup *setup, unit_fn fn,
+			void *data, GError **error);
 
 /* The unit_fn is not called any more. A unit that waits for its descriptors ends for lack of them. */
 void unit_free(struct unit *unit);
 
-/* Whether the text of /proc/PID/cgroup is that of a process of octavo-vgpu@@instance.service. */
-bool unit_is_cgroup(const char *text, const char *instance);
+/* INSTANCE out of the text of /proc/PID/cgroup, the caller's; NULL: of no such unit. */
+char *unit_instance(const char *cgroup);
 
 #endif /* OCTAVO_DAEMON_UNIT_H */

@@ -175,7 +175,7 @@ struct worker *worker_start(const struct worker_setup *setup, int session_fd, in
 	struct unit_setup unit;
 	struct worker *worker;
 
-	if (!setup->sandbox)
+	if (!setup->units)
 		return worker_fork(setup, session_fd, gate_fd, ops, data, error);
 	arguments = worker_arguments(setup, gate_fd >= 0);
 	unit = (struct unit_setup){
@@ -188,7 +188,7 @@ struct worker *worker_start(const struct worker_setup *setup, int session_fd, in
 		.devices = setup->devices,
 	};
 	worker = worker_new(ops, data);
-	worker->unit = unit_start(&unit, worker_unit_started, worker, error);
+	worker->unit = unit_start(setup->units, &unit, worker_unit_started, worker, error);
 	if (!worker->unit)
 		g_clear_pointer(&worker, worker_free);
 	return worker;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct unit_socket;
 struct worker;
 
 struct worker_ops {
@@ -28,8 +29,8 @@ struct worker_ops {
 
 /* What a worker is started with. */
 struct worker_setup {
-	bool sandbox;			/* as a unit; @program is what the unit file says then */
-	const char *program;		/* absolute path */
+	struct unit_socket *units;	/* NULL: octavod's own child */
+	const char *program;		/* of a child: absolute path */
 	const char *uuid;
 	const char *gpu;		/* PCI address */
 	const char *renderer;

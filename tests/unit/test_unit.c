@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "daemon/unit.h"
 
+#include <errno.h>
+#include <gio/gio.h>
+#include <glib/gstdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "daemon/keep.h"
 #include "daemon/worker.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/suite.h"
 
 #define UUID "6f7ec1e2-3e7b-4a4e-9a62-0d5b5e8f3a10"
 
+static void expect_instance(const char *cgroup, const char *wanted)
+{
+	g_autofree char *found = unit_instance(cgroup);
+
+	CU_ASSERT_EQUAL(g_strcmp0(found, wanted), 0);
+}
+
 static void cgroups(void)
 {
-	CU_ASSERT_TRUE(unit_is_cgroup("0::/octavo.slice/octavo-vgpu@" UUID ".service\n", UUID));
-	CU_ASSERT_TRUE(unit_is_cgroup("4:memory:/x\n0::/octavo.slice/octavo-vgpu@probe-0000:01:00.0.service\n",
-				      "probe-0000:01:00.0"));
-	CU_ASSERT_FALSE(unit_is_cgroup("", UUID));
-	CU_ASSERT_FALSE(unit_is_cgroup("0::/octavo.slice/octavo-vgpu@other.service\n", UUID));
+	expect_instance("0::/octavo.slice/octavo-vgpu@" UUID ".service\n", UUID);
+	expect_instance("4:memory:/x\n0::/octavo.slice/octavo-vgpu@probe-0000:01:00.0.service\n",
+			"probe-0000:01:00.0");
+	expect_instance("", NULL);
+	expect_instance("0::/\n", NULL);
+	expect_instance("0::/octavo.slice/octavo-vgpu@" UUID ".scope\n", NULL);
 	/* not in the unit, but in a group that it made or in one that is named like it */
-	CU_ASSERT_FALSE(unit_is_cgroup("0::/octavo.slice/octavo-vgpu@" UUID ".service/x\n", UUID));
-	CU_ASSERT_FALSE(unit_is_cgroup("0::/user.slice/my-octavo-vgpu@" UUID ".service\n", UUID));
+	expect_instance("0::/octavo.slice/octavo-vgpu@" UUID ".service/x\n", NULL);
+	expect_instance("0::/user.slice/my-octavo-vgpu@" UUID ".service\n", NULL);
 }
 
 static void limits(void)
@@ -28,26 +43,65 @@ static void limits(void)
 	CU_ASSERT_EQUAL(worker_tasks_limit(4), 1024);
 }
 
-static void never(pid_t pid, int pidfd, const GError *error, void *data)
+/* One listens; a path that cannot be one is refused. */
+static void listens(void)
 {
-	(void)pid;
-	(void)pidfd;
-	(void)error;
-	(void)data;
-	CU_FAIL("told of a unit that is not asked for");
+	char *root = folder_new();
+	g_autofree char *path = g_build_filename(root, "run", "worker", NULL), *name = g_strnfill(200, 'x');
+	g_autoptr(GError) error = NULL;
+	struct unit_socket *socket = unit_socket_new(path, NULL);
+	struct stat status;
+
+	CU_ASSERT_PTR_NOT_NULL(socket);
+	CU_ASSERT_EQUAL(g_lstat(path, &status), 0);
+	CU_ASSERT_EQUAL(status.st_mode & 0777, 0600);
+	CU_ASSERT_PTR_NULL(unit_socket_new(path, &error));
+	CU_ASSERT_TRUE(g_error_matches(error, G_IO_ERROR, G_IO_ERROR_EXISTS));
+	g_clear_error(&error);
+	CU_ASSERT_EQUAL(g_lstat(path, &status), 0);
+	unit_socket_free(socket);
+	CU_ASSERT_NOT_EQUAL(g_lstat(path, &status), 0);
+	CU_ASSERT_PTR_NULL(unit_socket_new(name, &error));
+	g_assert_nonnull(error);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error->message, "cannot listen on xxx"));
+	folder_free(root);
 }
 
-/* The name of a socket has its limits, and so have paths that are not there. */
-static void refused(void)
+/* That there is no such bus or unit here may be told. */
+static void not_started(pid_t pid, int pidfd, const GError *error, void *data)
 {
-	const char *const none[] = { NULL };
-	g_autofree char *name = g_strnfill(200, 'x');
-	const struct unit_setup setup = { .instance = name, .arguments = none };
-	g_autoptr(GError) error = NULL;
+	(void)data;
+	CU_ASSERT_EQUAL(pid, 0);
+	CU_ASSERT_EQUAL(pidfd, -1);
+	CU_ASSERT_PTR_NOT_NULL(error);
+}
 
-	CU_ASSERT_PTR_NULL(unit_start(&setup, never, NULL, &error));
-	g_assert_nonnull(error);
-	CU_ASSERT_PTR_NOT_NULL(strstr(error->message, "cannot listen on /run/octavo/vgpu-xxx"));
+/* A process that is of no unit gets nothing, whatever waits to be fetched. */
+static void strangers(void)
+{
+	const char *const arguments[] = { "--secret", NULL };
+	const struct unit_setup setup = {
+		.instance = UUID, .arguments = arguments, .fds = { 0 }, .fds_count = 1,
+	};
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char *root = folder_new(), text[16];
+	g_autofree char *path = g_build_filename(root, "worker", NULL);
+	struct unit_socket *units = unit_socket_new(path, NULL);
+	int stranger = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct unit *unit;
+
+	g_assert_nonnull(units);
+	unit = unit_start(units, &setup, not_started, NULL, NULL);
+	g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+	CU_ASSERT_EQUAL(connect(stranger, (struct sockaddr *)&address, sizeof(address)), 0);
+	/* the bus may be there or not: its answer is not waited for */
+	while (recv(stranger, text, sizeof(text), MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		g_main_context_iteration(NULL, TRUE);
+	CU_ASSERT_EQUAL(recv(stranger, text, sizeof(text), 0), 0);
+	unit_free(unit);
+	unit_socket_free(units);
+	close(stranger);
+	folder_free(root);
 }
 
 static void nothing_kept(void)
@@ -61,5 +115,6 @@ static void nothing_kept(void)
 SUITE_RUN("unit",
 	  { "a process is told by its cgroup", cgroups },
 	  { "limits follow the profile", limits },
-	  { "an instance that cannot be listened for is refused", refused },
+	  { "one octavod listens, where root alone may connect", listens },
+	  { "a process of no unit gets nothing", strangers },
 	  { "without systemd nothing is kept", nothing_kept })

@@ -122,6 +122,10 @@ assert_match "journal" "$(journalctl -u octavod -o cat --since "@$since")" "work
 	fail "the gate is lost: $(journalctl -u octavod -o cat --since "@$since" | grep order)"
 guest_paints one
 
+note "host processes join the same arbiter"
+assert_match "its status" "$(octavo-run --status)" 'policy elastic'
+assert_match "the group" "$(stat -L -c %a:%G /run/octavo/join)" 660:render
+
 note "the unit ends with the VM's use of it"
 guest-stop one
 guest-stop two
