@@ -15,6 +15,7 @@
 #define UNIT_SUFFIX	".service"
 #define UNIT_SECONDS	10u		/* a VFIO open does not wait that long, a replacement may */
 #define UNIT_BACKLOG	64
+#define UNIT_DROPINS	"/run/systemd/system"
 
 /* Linux 6.5; not in every libc's headers */
 #ifndef SO_PEERPIDFD
@@ -56,6 +57,32 @@ char *unit_instance(const char *cgroup)
 		return g_strndup(name, strlen(name) - strlen(UNIT_SUFFIX));
 	}
 	return NULL;
+}
+
+char *unit_user(const char *instance)
+{
+	g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA256, instance, -1);
+
+	/* 31 characters, the most that systemd takes */
+	return g_strdup_printf("octavo-%.24s", sum);
+}
+
+static bool unit_write_user(const struct unit *unit, GError **error)
+{
+	g_autofree char *folder = g_strdup_printf(UNIT_DROPINS "/%s.d", unit->name);
+	g_autofree char *path = g_build_filename(folder, "50-octavo-user.conf", NULL);
+	g_autofree char *user = unit_user(unit->instance), *known = NULL;
+	g_autofree char *text = g_strdup_printf("# by octavod\n[Service]\nUser=%s\n", user);
+
+	if (g_file_get_contents(path, &known, NULL, NULL) && g_str_equal(known, text))
+		return true;
+	g_mkdir_with_parents(folder, 0755);
+	if (!g_file_set_contents(path, text, -1, error))
+		return false;
+	/* whatever the umask: it is no secret */
+	if (chmod(folder, 0755) || chmod(path, 0644))
+		g_debug("%s: %s", path, g_strerror(errno));
+	return true;
 }
 
 static void unit_finish(struct unit *unit, pid_t pid, int pidfd, const GError *error)
@@ -341,6 +368,10 @@ struct unit *unit_start(struct unit_socket *socket, const struct unit_setup *set
 			return NULL;
 		}
 		unit->fds[unit->fds_count] = fd;
+	}
+	if (!unit_write_user(unit, error)) {
+		unit_free(unit);
+		return NULL;
 	}
 	g_queue_push_tail(&socket->units, unit);
 	unit->timeout = g_timeout_add_seconds(UNIT_SECONDS, unit_overdue, unit);

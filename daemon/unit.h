@@ -16,7 +16,9 @@
  * be handed over lies in the connection before the worker runs.
  *
  * The limits are drop-ins of systemd's in /run/systemd/system.control, named 50-*.conf: a drop-in
- * of the operator with a later name wins.
+ * of the operator with a later name wins. The dynamic user is a drop-in of octavod's: systemd names
+ * it after the template, so all instances would be one, and no specifier is short enough for a name.
+ * It is there before systemd first loads the unit and never changes, so nothing is to be reloaded.
  */
 #ifndef OCTAVO_DAEMON_UNIT_H
 #define OCTAVO_DAEMON_UNIT_H
@@ -59,6 +61,9 @@ struct unit *unit_start(struct unit_socket *socket, const struct unit_setup *set
 
 /* The unit_fn is not called any more. A unit that waits for its descriptors ends for lack of them. */
 void unit_free(struct unit *unit);
+
+/* The name of the unit's dynamic user, the caller's. */
+char *unit_user(const char *instance);
 
 /* INSTANCE out of the text of /proc/PID/cgroup, the caller's; NULL: of no such unit. */
 char *unit_instance(const char *cgroup);

@@ -35,10 +35,11 @@ other=$(vgpu_create 1_8 "$parent")
 guest-start --mem 512 one "$uuid"
 guest-start --no-wait two "$other"
 wait_for 20 "the second to be served" state_is "$other" open
+# from the open to the worker's READY, which the open waits for
+note "$(journalctl -u octavod -u "$(unit_of "$uuid")" -u "$(unit_of "$other")" -b -o short-monotonic | grep -E 'opened by|serves session|Starting|Started' | sed 's/octavo-host //')"
 worker=$(unit_has "$uuid" MainPID)
 [[ $worker -gt 0 ]] || fail "$(unit_of "$uuid") has no process: $(systemctl status "$(unit_of "$uuid")")"
 assert_eq "the module's worker" "$(octavoctl --json show "$uuid" | jq -r .worker_pid)" "$worker"
-journalctl -u octavod -n 12 -o short-precise | sed 's/^/# /'
 
 note "user, rights, limits"
 for key in CapInh CapPrm CapEff CapBnd CapAmb; do
@@ -112,6 +113,7 @@ guest_paints one
 
 note "octavod stops: the worker does not, and the next octavod adopts it, gate and all"
 worker=$(unit_has "$uuid" MainPID)
+assert_eq "gates in systemd's keeping" "$(systemctl show -P NFileDescriptorStore octavod)" 2
 systemctl stop octavod
 assert_eq "worker" "$(unit_has "$uuid" MainPID)" "$worker"
 since=$(date +%s)
@@ -130,6 +132,8 @@ note "the unit ends with the VM's use of it"
 guest-stop one
 guest-stop two
 wait_for 20 "the units to be gone" no_units
+none_kept() { [[ $(systemctl show -P NFileDescriptorStore octavod) == 0 ]]; }
+wait_for 10 "their gates to be given up" none_kept
 
 note "an operator's drop-in wins"
 mkdir -p "$dropins"
