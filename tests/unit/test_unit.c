@@ -92,6 +92,7 @@ static void strangers(void)
 	for (int i = 0; i < 2; i++) {
 		int stranger = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
+		g_assert_cmpint(stranger, >=, 0);
 		CU_ASSERT_EQUAL(connect(stranger, (struct sockaddr *)&address, sizeof(address)), 0);
 		while (recv(stranger, text, sizeof(text), MSG_DONTWAIT) < 0 && errno == EAGAIN)
 			g_main_context_iteration(NULL, TRUE);

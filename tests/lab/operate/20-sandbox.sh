@@ -32,7 +32,7 @@ done
 parent=$(gpu_parent)
 uuid=$(vgpu_create 1_4)
 other=$(vgpu_create 1_8 "$parent")
-guest-start --mem 512 one "$uuid"
+guest-start --mem 512 --display one "$uuid"
 guest-start --no-wait two "$other"
 wait_for 20 "the second to be served" state_is "$other" open
 # from the open to the worker's READY, which the open waits for
