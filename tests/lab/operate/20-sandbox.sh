@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: proof
 # limit: 400
 # Each worker is a unit with a sandbox: who takes over one through its guest has a user without
 # rights, no network, no files, no way to another vGPU, and a bounded part of the host.
@@ -34,7 +35,7 @@ uuid=$(vgpu_create 1_4)
 other=$(vgpu_create 1_8 "$parent")
 guest-start --mem 512 --display one "$uuid"
 guest-start --no-wait two "$other"
-wait_for 20 "the second to be served" state_is "$other" open
+wait_for 30 "the second to be served" state_is "$other" open
 # from the open to the worker's READY, which the open waits for
 note "$(journalctl -u octavod -u "$(unit_of "$uuid")" -u "$(unit_of "$other")" -b -o short-monotonic | grep -E 'opened by|serves session|Starting|Started' | sed 's/octavo-host //')"
 worker=$(unit_has "$uuid" MainPID)
