@@ -9,11 +9,12 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/../spine/screen.sh"
 
-daemon=$(systemctl show -p MainPID --value octavod)
 held=$tmp/gate-held
-trap 'rm -f "$held"; kill -CONT "$daemon"' EXIT
+daemon=
+trap 'rm -f "$held"; [[ ! $daemon ]] || kill -CONT "$daemon"' EXIT
 # close_gate: until open_gate. octavod must not open it: it stands still meanwhile.
 close_gate() {
+	daemon=$(systemctl show -p MainPID --value octavod)
 	kill -STOP "$daemon"
 	touch "$held"
 	python3 "$here/hold_gate.py" "$(vgpu_worker "$uuid")" "$held" >"$tmp/holder" 2>&1 &
