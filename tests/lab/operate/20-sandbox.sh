@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 400
 # Each worker is a unit with a sandbox: who takes over one through its guest has a user without
 # rights, no network, no files, no way to another vGPU, and a bounded part of the host.
