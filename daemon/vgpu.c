@@ -225,7 +225,7 @@ void vgpu_worker_gone(struct vgpu *vgpu, uint64_t session)
 	lived_us = g_get_monotonic_time() - vgpu->started_us;
 	pause_ms = backoff_next(&vgpu->backoff, lived_us);
 	if (!vgpu->served && vgpu->backoff.failures >= VGPU_TRIES &&
-	    vgpu_refuse(vgpu, "its worker ends at once, see journalctl -u octavod -u 'octavo-vgpu@*'"))
+	    vgpu_refuse(vgpu, "its worker ends at once, see journalctl -u 'octavo-vgpu@*'"))
 		return;
 	vgpu->restarts++;
 	manager_event(vgpu->manager, MANAGER_EVENT_WORKER_LOST, vgpu,
