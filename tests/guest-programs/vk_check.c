@@ -350,7 +350,7 @@ static uint32_t submit_for(VkCommandBuffer commands, double seconds)
 		now = now_ms();
 		if (now - start < seconds * 125 || now - start > seconds * 875)
 			continue;
-		if (first)
+		if (first > 0)
 			counted++;
 		else
 			first = now;
