@@ -12,6 +12,15 @@
 /* Batches of one call that fit on the stack. */
 #define SUBMIT_FEW 16
 
+static const void *chain_find(const void *chain, VkStructureType type)
+{
+	const VkBaseInStructure *at = chain;
+
+	while (at && at->sType != type)
+		at = at->pNext;
+	return at;
+}
+
 static struct layer_pending *pending_new(uint32_t max_waits)
 {
 	return calloc(1, sizeof(struct layer_pending) + max_waits * sizeof(struct layer_wait));
@@ -22,6 +31,21 @@ static void pending_wait(struct layer_device *device, struct layer_pending *pend
 {
 	if (semaphore_unreached(device, semaphore, value))
 		pending->waits[pending->n_waits++] = (struct layer_wait){ semaphore, value };
+}
+
+/* What a batch without VkSemaphoreSubmitInfos waits for; its values stand in a chained structure. */
+static void pending_wait_batch(struct layer_device *device, struct layer_pending *pending,
+			       const void *chain, const VkSemaphore *semaphores, uint32_t count)
+{
+	const VkTimelineSemaphoreSubmitInfo *timeline =
+		chain_find(chain, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
+
+	if (!timeline)
+		return;
+	if (count > timeline->waitSemaphoreValueCount)
+		count = timeline->waitSemaphoreValueCount;
+	for (uint32_t i = 0; i < count; i++)
+		pending_wait(device, pending, semaphores[i], timeline->pWaitSemaphoreValues[i]);
 }
 
 /*
@@ -74,15 +98,6 @@ VkResult submit_signal(struct layer_queue *queue, uint64_t value)
 	return queue->device->QueueSubmit(queue->handle, 1, &batch, VK_NULL_HANDLE);
 }
 
-static const void *chain_find(const void *chain, VkStructureType type)
-{
-	const VkBaseInStructure *at = chain;
-
-	while (at && at->sType != type)
-		at = at->pNext;
-	return at;
-}
-
 VkResult VKAPI_CALL layer_submit(VkQueue handle, uint32_t count, const VkSubmitInfo *batches,
 				 VkFence fence)
 {
@@ -111,16 +126,9 @@ VkResult VKAPI_CALL layer_submit(VkQueue handle, uint32_t count, const VkSubmitI
 		free(pending);
 		goto out;
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		const VkTimelineSemaphoreSubmitInfo *timeline = chain_find(
-			batches[i].pNext, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
-
-		for (uint32_t j = 0; timeline && j < timeline->waitSemaphoreValueCount &&
-				     j < batches[i].waitSemaphoreCount;
-		     j++)
-			pending_wait(device, pending, batches[i].pWaitSemaphores[j],
-				     timeline->pWaitSemaphoreValues[j]);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		pending_wait_batch(device, pending, batches[i].pNext, batches[i].pWaitSemaphores,
+				   batches[i].waitSemaphoreCount);
 	result = submit_enter(queue, pending);
 	if (result != VK_SUCCESS) {
 		free(pending);
@@ -221,16 +229,9 @@ VkResult VKAPI_CALL layer_bind_sparse(VkQueue handle, uint32_t count,
 	pending = pending_new(waits);
 	if (!pending)
 		return VK_ERROR_OUT_OF_HOST_MEMORY;
-	for (uint32_t i = 0; i < count; i++) {
-		const VkTimelineSemaphoreSubmitInfo *timeline = chain_find(
-			batches[i].pNext, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
-
-		for (uint32_t j = 0; timeline && j < timeline->waitSemaphoreValueCount &&
-				     j < batches[i].waitSemaphoreCount;
-		     j++)
-			pending_wait(device, pending, batches[i].pWaitSemaphores[j],
-				     timeline->pWaitSemaphoreValues[j]);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		pending_wait_batch(device, pending, batches[i].pNext, batches[i].pWaitSemaphores,
+				   batches[i].waitSemaphoreCount);
 	result = submit_enter(queue, pending);
 	if (result != VK_SUCCESS) {
 		free(pending);
