@@ -68,7 +68,7 @@ void output_table(GVariant *records, const struct output_column *columns, unsign
 		g_autoptr(GVariant) record = g_variant_get_child_value(records, row);
 
 		for (unsigned int i = 0; i < count; i++)
-			cells[(row + 1) * count + i] = columns[i].text(record);
+			cells[(row + 1) * count + i] = columns[i].text(record, columns[i].key);
 	}
 	for (gsize i = 0; i < (rows + 1) * count; i++)
 		widths[i % count] = MAX(widths[i % count], g_utf8_strlen(cells[i], -1));

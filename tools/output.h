@@ -7,10 +7,14 @@
 
 #include <glib.h>
 
+/*
+ * A column of a table: @text gives the cell of @record, the caller's to free. @key is the field it
+ * shows; NULL where @text knows better.
+ */
 struct output_column {
 	const char *title;
-	/* The cell's text for @record; the caller's to free. */
-	char *(*text)(GVariant *record);
+	const char *key;
+	char *(*text)(GVariant *record, const char *key);
 };
 
 /* @records: aa{sv}. Columns as wide as their widest cell, two blanks apart. */

@@ -9,125 +9,41 @@
 
 /* ---- cells ---- */
 
-static char *cell(GVariant *record, const char *key)
+static char *cell_string(GVariant *record, const char *key)
 {
 	const char *text = record_string(record, key);
 
 	return g_strdup(*text ? text : "-");
 }
 
-static char *cell_address(GVariant *record)
+static char *cell_number(GVariant *record, const char *key)
 {
-	return cell(record, "address");
+	return g_strdup_printf("%u", (unsigned int)record_number(record, key));
 }
 
-static char *cell_driver(GVariant *record)
+static char *cell_size(GVariant *record, const char *key)
 {
-	return cell(record, "driver");
+	return output_size(record_number(record, key));
 }
 
-static char *cell_name(GVariant *record)
+static char *cell_share(GVariant *record, const char *key)
 {
-	return cell(record, "name");
+	return output_share(record_number(record, key));
 }
 
-static char *cell_state(GVariant *record)
-{
-	return cell(record, "state");
-}
-
-static char *cell_vram(GVariant *record)
-{
-	return output_size(record_number(record, "vram_bytes"));
-}
-
-static char *cell_used(GVariant *record)
+static char *cell_used(GVariant *record, const char *key G_GNUC_UNUSED)
 {
 	return g_strdup_printf("%u/%u", (unsigned int)record_number(record, "eighths_used"),
 			       (unsigned int)record_number(record, "eighths_total"));
 }
 
-static char *cell_vgpus(GVariant *record)
-{
-	return g_strdup_printf("%u", (unsigned int)record_number(record, "vgpus"));
-}
-
-static char *cell_gpu(GVariant *record)
-{
-	return cell(record, "gpu_address");
-}
-
-static char *cell_id(GVariant *record)
-{
-	return cell(record, "id");
-}
-
-static char *cell_description(GVariant *record)
-{
-	return cell(record, "description");
-}
-
-static char *cell_available(GVariant *record)
-{
-	return g_strdup_printf("%u", (unsigned int)record_number(record, "available_instances"));
-}
-
-static char *cell_uuid(GVariant *record)
-{
-	return cell(record, "uuid");
-}
-
-static char *cell_share(GVariant *record)
-{
-	return output_share(record_number(record, "eighths"));
-}
-
-static char *cell_mode(GVariant *record)
+static char *cell_mode(GVariant *record, const char *key G_GNUC_UNUSED)
 {
 	return g_strdup_printf("%ux%u", (unsigned int)record_number(record, "width"),
 			       (unsigned int)record_number(record, "height"));
 }
 
-static char *cell_opener(GVariant *record)
-{
-	return cell(record, "opener_name");
-}
-
 /* ---- commands ---- */
-
-static int query_print(struct octavoctl *ctl, GVariant *records, const struct output_column *columns,
-		       unsigned int count, const char *none)
-{
-	if (ctl->json)
-		output_json(records);
-	else if (g_variant_n_children(records))
-		output_table(records, columns, count);
-	else
-		fprintf(stderr, "octavoctl: %s\n", none);
-	return 0;
-}
-
-int query_gpus(struct octavoctl *ctl, GError **error)
-{
-	static const struct output_column columns[] = {
-		{ "ADDRESS", cell_address }, { "DRIVER", cell_driver }, { "STATE", cell_state },
-		{ "VRAM", cell_vram },	     { "USED", cell_used },	{ "VGPUS", cell_vgpus },
-		{ "NAME", cell_name },
-	};
-	g_autoptr(GVariant) gpus = client_list(ctl->bus, CLIENT_GPU, error);
-
-	if (!gpus)
-		return 1;
-	query_print(ctl, gpus, columns, G_N_ELEMENTS(columns), "this host has no GPU");
-	for (gsize i = 0; !ctl->json && i < g_variant_n_children(gpus); i++) {
-		g_autoptr(GVariant) gpu = g_variant_get_child_value(gpus, i);
-		const char *reason = record_string(gpu, "reason");
-
-		if (*reason)
-			fprintf(stderr, "%s: %s\n", record_string(gpu, "address"), reason);
-	}
-	return 0;
-}
 
 /* All GPUs' types in one list, each with its GPU's address. */
 static GVariant *query_flatten_types(GVariant *gpus)
@@ -158,36 +74,94 @@ static GVariant *query_flatten_types(GVariant *gpus)
 	return g_variant_ref_sink(g_variant_builder_end(&records));
 }
 
-int query_types(struct octavoctl *ctl, GError **error)
+/* A table of one record a row. */
+struct listing {
+	const char *interface; /* of the objects that are asked for */
+	GVariant *(*flatten)(GVariant *objects); /* to the records; NULL: they are the records */
+	const struct output_column *columns;
+	unsigned int n_columns;
+	const char *none; /* what to say when there are no records */
+};
+
+/* Prints it; returns the records, or NULL with @error. */
+static GVariant *query_listing(struct octavoctl *ctl, const struct listing *listing, GError **error)
+{
+	g_autoptr(GVariant) objects = client_list(ctl->bus, listing->interface, error);
+	GVariant *records;
+
+	if (!objects)
+		return NULL;
+	records = listing->flatten ? listing->flatten(objects) : g_variant_ref(objects);
+	if (ctl->json)
+		output_json(records);
+	else if (g_variant_n_children(records))
+		output_table(records, listing->columns, listing->n_columns);
+	else
+		fprintf(stderr, "octavoctl: %s\n", listing->none);
+	return records;
+}
+
+int query_gpus(struct octavoctl *ctl, GError **error)
 {
 	static const struct output_column columns[] = {
-		{ "GPU", cell_gpu },
-		{ "TYPE", cell_id },
-		{ "AVAILABLE", cell_available },
-		{ "DESCRIPTION", cell_description },
+		{ "ADDRESS", "address", cell_string },
+		{ "DRIVER", "driver", cell_string },
+		{ "STATE", "state", cell_string },
+		{ "VRAM", "vram_bytes", cell_size },
+		{ "USED", NULL, cell_used },
+		{ "VGPUS", "vgpus", cell_number },
+		{ "NAME", "name", cell_string },
 	};
-	g_autoptr(GVariant) gpus = client_list(ctl->bus, CLIENT_GPU, error);
-	g_autoptr(GVariant) types = NULL;
+	static const struct listing listing = { CLIENT_GPU, NULL, columns, G_N_ELEMENTS(columns),
+						"this host has no GPU" };
+	g_autoptr(GVariant) gpus = query_listing(ctl, &listing, error);
 
 	if (!gpus)
 		return 1;
-	types = query_flatten_types(gpus);
-	return query_print(ctl, types, columns, G_N_ELEMENTS(columns),
-			   "no GPU of this host is folded: 'octavoctl gpus' says why");
+	for (gsize i = 0; !ctl->json && i < g_variant_n_children(gpus); i++) {
+		g_autoptr(GVariant) gpu = g_variant_get_child_value(gpus, i);
+		const char *reason = record_string(gpu, "reason");
+
+		if (*reason)
+			fprintf(stderr, "%s: %s\n", record_string(gpu, "address"), reason);
+	}
+	return 0;
+}
+
+int query_types(struct octavoctl *ctl, GError **error)
+{
+	static const struct output_column columns[] = {
+		{ "GPU", "gpu_address", cell_string },
+		{ "TYPE", "id", cell_string },
+		{ "AVAILABLE", "available_instances", cell_number },
+		{ "DESCRIPTION", "description", cell_string },
+	};
+	static const struct listing listing = {
+		CLIENT_GPU, query_flatten_types, columns, G_N_ELEMENTS(columns),
+		"no GPU of this host is folded: 'octavoctl gpus' says why"
+	};
+	g_autoptr(GVariant) types = query_listing(ctl, &listing, error);
+
+	return types ? 0 : 1;
 }
 
 int query_list(struct octavoctl *ctl, GError **error)
 {
 	static const struct output_column columns[] = {
-		{ "UUID", cell_uuid },	 { "SIZE", cell_share }, { "GPU", cell_gpu },
-		{ "STATE", cell_state }, { "MODE", cell_mode },	 { "VM", cell_opener },
+		{ "UUID", "uuid", cell_string },
+		{ "SIZE", "eighths", cell_share },
+		{ "GPU", "gpu_address", cell_string },
+		{ "STATE", "state", cell_string },
+		{ "MODE", NULL, cell_mode },
+		{ "VM", "opener_name", cell_string },
 	};
-	g_autoptr(GVariant) vgpus = client_list(ctl->bus, CLIENT_VGPU, error);
+	static const struct listing listing = {
+		CLIENT_VGPU, NULL, columns, G_N_ELEMENTS(columns),
+		"there are no vGPUs: 'mdevctl types' shows what can be created"
+	};
+	g_autoptr(GVariant) vgpus = query_listing(ctl, &listing, error);
 
-	if (!vgpus)
-		return 1;
-	return query_print(ctl, vgpus, columns, G_N_ELEMENTS(columns),
-			   "there are no vGPUs: 'mdevctl types' shows what can be created");
+	return vgpus ? 0 : 1;
 }
 
 int query_show(struct octavoctl *ctl, GError **error)
