@@ -123,24 +123,30 @@ static void test_fixed_alone(void)
 	CU_ASSERT_DOUBLE_EQUAL((double)used[0] / (double)end, 0.25, 0.002);
 }
 
+static const uint64_t turns_5ms[2] = { 5 * MS, 5 * MS };
+
+/* The first of two halves works alone from 0 to @end, in turns of 5 ms. Returns the end. */
+static uint64_t work_alone(struct policy *policy, uint64_t end, uint64_t used[2])
+{
+	policy_init(policy, 0);
+	policy_add(policy, 500, 0);
+	policy_add(policy, 500, 0);
+	policy_set_working(policy, 0, true, 0);
+	return contend(policy, turns_5ms, 2, 0, end, used);
+}
+
 /* Busy alone for a minute: the newcomer finds no debt, and both take turns from then on. */
 static void test_lone_owes_nothing(void)
 {
 	struct policy policy;
-	const uint64_t length[2] = { 5 * MS, 5 * MS };
 	uint64_t used[2] = { 0 };
-	uint64_t now;
+	uint64_t now = work_alone(&policy, 60000 * MS, used);
 
-	policy_init(&policy, 0);
-	policy_add(&policy, 500, 0);
-	policy_add(&policy, 500, 0);
-	policy_set_working(&policy, 0, true, 0);
-	now = contend(&policy, length, 2, 0, 60000 * MS, used);
 	CU_ASSERT_EQUAL(used[1], 0);
 	CU_ASSERT(policy_debt(&policy, 0) <= 0);
 	policy_set_working(&policy, 1, true, now);
 	memset(used, 0, sizeof(used));
-	contend(&policy, length, 2, now, now + 200 * MS, used);
+	contend(&policy, turns_5ms, 2, now, now + 200 * MS, used);
 	CU_ASSERT_DOUBLE_EQUAL(share(used, 2, 1), 0.5, 0.06);
 }
 
@@ -148,15 +154,9 @@ static void test_lone_owes_nothing(void)
 static void test_sleeper_credit_is_capped(void)
 {
 	struct policy policy;
-	const uint64_t length[2] = { 5 * MS, 5 * MS };
 	uint64_t used[2] = { 0 };
-	uint64_t now;
+	uint64_t now = work_alone(&policy, 10000 * MS, used);
 
-	policy_init(&policy, 0);
-	policy_add(&policy, 500, 0);
-	policy_add(&policy, 500, 0);
-	policy_set_working(&policy, 0, true, 0);
-	now = contend(&policy, length, 2, 0, 10000 * MS, used);
 	policy_set_working(&policy, 1, true, now);
 	CU_ASSERT(policy_debt(&policy, 1) >= -(int64_t)(2 * 5 * MS));
 }
