@@ -5,6 +5,7 @@
 # status page in a real browser, the journal's catalog.
 # limit: 240
 set -euo pipefail
+. "$OCTAVO_TREE/tests/native/daemon.sh"
 monitoring=$OCTAVO_TREE/monitoring
 work=$(mktemp -d)
 pids=()
@@ -21,15 +22,6 @@ fail() {
 	printf 'FAIL line %s: %s\n' "${BASH_LINENO[0]}" "$*" >&2
 	tail -n 20 "$work"/*.log >&2
 	exit 1
-}
-
-# until CMD succeeds, 30 s at most; the pause is a read that nobody answers
-wait_until() {
-	local end=$((SECONDS + 30))
-	until "$@" >/dev/null 2>&1; do
-		[[ $SECONDS -lt $end ]] || fail "not within 30 s: $*"
-		read -rt 0.05 <> <(:) || true
-	done
 }
 
 free_ports() {
@@ -49,20 +41,8 @@ code() { curl -s --max-time 5 -o /dev/null -w '%{http_code}' "$@" || true; }
 
 # ---- octavod on a bus of its own ----
 
-cat >"$work/bus.conf" <<CONF
-<busconfig>
-  <type>system</type>
-  <listen>unix:path=$work/bus</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default">
-    <allow user="*"/><allow own="*"/><allow send_destination="*"/><allow eavesdrop="false"/>
-  </policy>
-</busconfig>
-CONF
-export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$work/bus
-dbus-daemon --config-file="$work/bus.conf" --nofork 2>"$work/bus.log" &
-pids+=($!)
-wait_until test -S "$work/bus"
+bus_start "$work" "$bus_open"
+pids+=("$bus")
 
 conf=$work/octavo.conf
 configure() {

@@ -4,6 +4,7 @@
 # describes the properties of org.octavo1, no more and no fewer, and refuses what is wrong.
 # limit: 60
 set -euo pipefail
+. "$OCTAVO_TREE/tests/native/daemon.sh"
 cd "$OCTAVO_BUILD"
 check=$OCTAVO_TREE/tests/json-check
 dir=$(mktemp -d)
@@ -15,13 +16,6 @@ cleanup() {
 }
 trap cleanup EXIT
 fail() { echo "FAIL: $*" >&2; exit 1; }
-wait_until() {
-	local end=$((SECONDS + 10))
-	until "$@" >/dev/null 2>&1; do
-		[[ $SECONDS -lt $end ]] || fail "not within 10 s: $*"
-		read -rt 0.05 <> <(:) || true
-	done
-}
 # good COMMAND [ARGUMENT...]: its output; what its status is, is others' business
 good() {
 	./octavoctl --json "$@" >"$dir/output" 2>"$dir/errors" || true
@@ -33,24 +27,10 @@ bad() {
 	! "$check" "$1" <<<"$2" 2>/dev/null || fail "the schema of $1 allows $2"
 }
 
-cat >"$dir/bus.conf" <<CONF
-<busconfig>
-  <type>system</type>
-  <listen>unix:path=$dir/bus</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default">
-    <allow user="*"/><allow own="*"/><allow send_type="method_call"/><allow send_type="signal"/>
-    <allow send_requested_reply="true" send_type="method_return"/>
-    <allow send_requested_reply="true" send_type="error"/><allow receive_type="method_call"/>
-    <allow receive_type="method_return"/><allow receive_type="error"/><allow receive_type="signal"/>
-  </policy>
-</busconfig>
-CONF
 export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$dir/bus
 good doctor
-dbus-daemon --config-file="$dir/bus.conf" --nofork 2>/dev/null &
-pids+=($!)
-wait_until test -S "$dir/bus"
+bus_start "$dir" "$bus_open"
+pids+=("$bus")
 : >"$dir/octavo.conf"
 ./octavod --config "$dir/octavo.conf" --control "$dir/no-module" >"$dir/log" 2>&1 &
 daemon=$!

@@ -5,6 +5,7 @@
 set -u
 [[ $EUID -eq 0 ]] && command -v dbus-daemon >/dev/null || exit 77
 srcdir=${srcdir:-.}
+. "$srcdir/tests/native/daemon.sh"
 dir=$(mktemp -d)
 daemon=
 bus=
@@ -23,41 +24,6 @@ fail() {
 	exit 1
 }
 
-# expect STATUS REGEX CMD...: status and some line of the output
-expect() {
-	local status=$1 wanted=$2 output rc=0
-	shift 2
-	output=$("$@" 2>&1) || rc=$?
-	[[ $rc -eq $status && $output =~ $wanted ]] && return
-	printf 'FAIL line %s: "%s" ended with %s and said "%s"; wanted %s and "%s"\n' \
-		"${BASH_LINENO[0]}" "$*" "$rc" "$output" "$status" "$wanted" >&2
-	exit 1
-}
-
-# until CMD succeeds, 10 s at most; the pause is a read that nobody answers
-wait_until() {
-	local end=$((SECONDS + 10))
-	until "$@" >/dev/null 2>&1; do
-		[[ $SECONDS -lt $end ]] || fail "not within 10 s: $*"
-		read -rt 0.05 <> <(:)
-	done
-}
-
-cat >"$dir/bus.conf" <<CONF
-<busconfig>
-  <type>system</type>
-  <listen>unix:path=$dir/bus</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default">
-    <allow user="*"/>
-    <allow send_type="signal"/><allow send_requested_reply="true" send_type="method_return"/>
-    <allow send_requested_reply="true" send_type="error"/><allow receive_type="method_call"/>
-    <allow receive_type="method_return"/><allow receive_type="error"/><allow receive_type="signal"/>
-    <allow send_destination="org.freedesktop.DBus"/>
-  </policy>
-  <include>$(realpath "$srcdir")/daemon/org.octavo1.conf</include>
-</busconfig>
-CONF
 export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$dir/bus
 : >"$dir/log"
 conf=$dir/octavo.conf
@@ -71,9 +37,14 @@ start() {
 
 # no bus, no daemon
 expect 3 'system bus' ./octavoctl list
-dbus-daemon --config-file="$dir/bus.conf" --nofork 2>"$dir/bus.log" &
-bus=$!
-wait_until test -S "$dir/bus"
+policy='<policy context="default">
+    <allow user="*"/>
+    <allow send_type="signal"/><allow send_requested_reply="true" send_type="method_return"/>
+    <allow send_requested_reply="true" send_type="error"/><allow receive_type="method_call"/>
+    <allow receive_type="method_return"/><allow receive_type="error"/><allow receive_type="signal"/>
+    <allow send_destination="org.freedesktop.DBus"/>
+  </policy>'
+bus_start "$dir" "$policy<include>$(realpath "$srcdir")/daemon/org.octavo1.conf</include>"
 expect 3 'systemctl start octavod' ./octavoctl list
 expect 1 'octavod does not run' ./octavoctl doctor
 

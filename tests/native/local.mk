@@ -2,7 +2,7 @@
 
 # octavod and octavoctl on a bus of their own
 TESTS += tests/native/bus.sh
-EXTRA_DIST += tests/native/bus.sh
+EXTRA_DIST += tests/native/bus.sh tests/native/daemon.sh tests/expect.sh
 
 # octavod's HTTP server over a made-up host
 check_PROGRAMS += serve_status

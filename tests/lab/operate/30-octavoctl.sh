@@ -6,19 +6,9 @@
 # use, a dead worker and eight vGPUs: its status, its message, and JSON as the schema has it.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../../expect.sh"
 export OCTAVO_TREE
 nobody=83b8f4f2-509f-382f-3c1e-e6bfe0fa1001
-
-# expect STATUS REGEX CMD...: what it prints on both outputs matches
-expect() {
-	local wanted=$1 text=$2 output rc=0
-	shift 2
-	output=$("$@" 2>&1) || rc=$?
-	[[ $rc -eq $wanted && $output =~ $text ]] && return
-	printf 'FAIL line %s: "%s" ended with %s and said "%s"; wanted %s and "%s"\n' \
-		"${BASH_LINENO[0]}" "$*" "$rc" "$output" "$wanted" "$text" >&2
-	exit 1
-}
 
 # json COMMAND [ARGUMENT...]: succeeds, and prints what the schema says
 json() {
