@@ -307,6 +307,7 @@ int main(int argc, char **argv)
 		.output_fd = STDOUT_FILENO,
 	};
 	static struct probe probe;
+	const char *capsets_fd;
 
 	arguments_parse(&arguments, argc, argv);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -324,9 +325,9 @@ int main(int argc, char **argv)
 	}
 	arguments.options.renderer.gate_fd = arguments.options.gate_fd;
 	arguments.options.capsets_variable = CAPSETS_VARIABLE;
-	if (getenv(CAPSETS_VARIABLE))
-		arguments.options.renderer.capsets_fd =
-			number(CAPSETS_VARIABLE, getenv(CAPSETS_VARIABLE));
+	capsets_fd = getenv(CAPSETS_VARIABLE);
+	if (capsets_fd)
+		arguments.options.renderer.capsets_fd = number(CAPSETS_VARIABLE, capsets_fd);
 	arguments.options.arguments =
 		arguments.capsets ? argv : arguments_copy(argc, argv, &arguments.options);
 	/* threads of drivers are about: no handlers at exit, nothing of them is ours to tidy */
