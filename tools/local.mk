@@ -28,14 +28,14 @@ octavoctl_CPPFLAGS = $(tools_cppflags)
 octavoctl_CFLAGS = $(tools_cflags)
 octavoctl_LDADD = liboctavo-tools.la $(GLIB_LIBS) $(JSON_LIBS)
 
-# The templates as C strings
+# The templates as C strings: xml_hostdev, xml_nodedev
 tools_templates = tools/hostdev.xml.h tools/nodedev.xml.h
 BUILT_SOURCES += $(tools_templates)
 CLEANFILES += $(tools_templates)
 tools/octavoctl-xml.$(OBJEXT): $(tools_templates)
-$(tools_templates): tools/%.xml.h: libvirt-xml/%.xml.in
-	$(AM_V_GEN)$(MKDIR_P) tools && \
-		$(SED) -e 's/["\\]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@.tmp && mv $@.tmp $@
+$(tools_templates): tools/%.xml.h: libvirt-xml/%.xml.in $(top_srcdir)/tools/local.mk
+	$(AM_V_GEN)$(MKDIR_P) tools && { echo 'static const char xml_$*[] =' && \
+		$(SED) -e 's/["\\]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< && echo ';'; } >$@.tmp && mv $@.tmp $@
 
 schemadir = $(pkgdatadir)
 dist_schema_DATA = tools/schema/octavoctl.schema.json

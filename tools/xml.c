@@ -3,16 +3,10 @@
 #include <stdio.h>
 
 #include "tools/client.h"
+#include "tools/hostdev.xml.h"
+#include "tools/nodedev.xml.h"
 #include "tools/octavoctl.h"
 #include "tools/output.h"
-
-static const char xml_hostdev[] =
-#include "tools/hostdev.xml.h"
-	;
-
-static const char xml_nodedev[] =
-#include "tools/nodedev.xml.h"
-	;
 
 /* libvirt's name of a PCI device: "pci_0000_01_00_0"; the caller's. */
 static char *xml_parent(const char *address)
