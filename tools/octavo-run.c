@@ -21,12 +21,6 @@
 #include "scheduler/arbiter.h"
 #include "scheduler/join.h"
 
-/* The build names them; these are for tools that read this file without it. */
-#ifndef LAYER_LIBRARY
-#define LAYER_MANIFEST_DIR "/usr/share/vulkan/explicit_layer.d"
-#define LAYER_LIBRARY      "/usr/lib/octavo/VkLayer_octavo_slice.so"
-#endif
-
 #define LAYER_NAME "VK_LAYER_OCTAVO_slice"
 /* How long a server of ours waits for the next command before it goes. */
 #define SERVER_GRACE_MS 2000
