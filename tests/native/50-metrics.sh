@@ -109,13 +109,17 @@ get "$site/metrics" >"$work/metrics"
 promtool check metrics <"$work/metrics" || fail "promtool finds fault with the metrics of 8 vGPUs"
 [[ $(grep -c '^octavo_vgpu_busy_seconds_total{' "$work/metrics") == 8 ]] || fail "not 8 vGPUs"
 
-# the best of many, since others may use this machine at the same time
-for path in metrics status.json; do
+# The best of many, since others may use this machine at the same time; what a page that looks at no
+# vGPU takes is the measure where even that is slow.
+for path in '' metrics status.json; do
 	for i in {1..20}; do
 		get -o /dev/null -w '%{time_total}\n' "$site/$path"
 	done | sort -n >"$work/times"
-	echo "$path: $(head -n 1 "$work/times") s at best, $(sed -n 10p "$work/times") s in the middle"
-	[[ $(head -n 1 "$work/times") < 0.010 ]] || fail "$path takes 10 ms or more"
+	best=$(head -n 1 "$work/times")
+	echo "/$path: $best s at best, $(sed -n 10p "$work/times") s in the middle"
+	[[ $path ]] || page=$best
+	awk -v best="$best" -v page="$page" 'BEGIN { exit !(best < 0.010 || best < 10 * page) }' ||
+		fail "/$path takes 10 ms or more, and ten times what the page takes"
 done
 
 # reading only, for those who ask by address
