@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# kernels: all
 # limit: 600
 # Two guests boot and run at the same time, each on its own kernel.
 set -euo pipefail

@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/screen.sh"
 
-cycles=2
+cycles=1
 [[ ${OCTAVO_SOAK:-} ]] && cycles=20
 uuid=$(vgpu_create 1_4)
 guest-start --display life "$uuid"
