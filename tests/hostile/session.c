@@ -38,6 +38,20 @@ static void *remove_thread(void *data)
 	return (void *)(intptr_t)(vgpu_remove(data) ? errno : 0);
 }
 
+/* The module's limit for an open; the default of 2000 where it cannot be read. */
+static int64_t open_timeout_ms(void)
+{
+	FILE *file = fopen("/sys/module/octavo/parameters/open_timeout_ms", "r");
+	int ms = 2000;
+
+	if (file) {
+		if (fscanf(file, "%d", &ms) != 1)
+			ms = 2000;
+		fclose(file);
+	}
+	return ms;
+}
+
 void test_open(void)
 {
 	struct octavo_session_refuse refuse = { .reason = "the renderer is on holiday" };
@@ -87,7 +101,8 @@ void test_open(void)
 	check_errno(session_fd(uuid, event.session), EBUSY, "a second worker");
 	check_errno(ioctl(fd, OCTAVO_READY), EINVAL, "READY before an offer");
 	check(vm_opened(&vm) == ETIMEDOUT, "the open times out");
-	check(now_ms() - start < 6000, "soon (%d ms)", (int)(now_ms() - start));
+	check(now_ms() - start < open_timeout_ms() + 4000, "when its time is over (%d ms)",
+	      (int)(now_ms() - start));
 	vm_close(&vm);
 	check_errno(ioctl(fd, OCTAVO_READY), ENODEV, "the session is over");
 	close(fd);
