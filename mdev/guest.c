@@ -22,6 +22,8 @@
 #define CHUNK_PAGES	32u		/* 128 KiB a pin: rings and framebuffers are neighbours */
 #define PAGES_LIMIT_MIN	2048u		/* twice OCTAVO_GUEST_PIN_MAX and its overhang, and some */
 #define REFUSAL_SECONDS	10u
+#define LEAVING_MS	10u		/* doubled for each time that VFIO has to ask again, */
+#define LEAVING_TRIES	6u		/* up to this many times */
 #define SCRATCH_MAX	4096u		/* pages shown as scratch; kept only to find them again */
 
 /*
@@ -56,6 +58,9 @@ void guest_init(struct octavo_vgpu_device *vgpu)
 	mutex_init(&g->lock);
 	xa_init_flags(&g->pages, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&g->pins);
+	/* jiffies 0 may be to come */
+	g->leaving.until = jiffies;
+	g->refused = jiffies;
 }
 
 void guest_finish(struct octavo_vgpu_device *vgpu)
@@ -300,6 +305,26 @@ static vm_fault_t guest_insert_pin(struct vm_fault *vmf, const struct guest_pin 
 	return result;
 }
 
+/*
+ * Takes guest.lock when nothing of the range, or of a chunk around it, is being unmapped by VFIO.
+ * The caller may sleep and holds no lock that VFIO or the opener could wait for.
+ */
+static void guest_lock_settled(struct octavo_guest *g, const struct page_range *range)
+{
+	unsigned long first = round_down(range->first, (unsigned long)CHUNK_PAGES);
+	unsigned long last = range->last | (CHUNK_PAGES - 1);
+	long left;
+
+	for (;;) {
+		mutex_lock(&g->lock);
+		left = (long)(g->leaving.until - jiffies);
+		if (first > g->leaving.last || last < g->leaving.first || left <= 0)
+			return;
+		mutex_unlock(&g->lock);
+		schedule_timeout_uninterruptible(left);
+	}
+}
+
 /* Pins or marks as scratch what a fault did not find; the caller holds no mmap_lock. */
 static void guest_populate(struct octavo_session *session, unsigned long index)
 {
@@ -307,7 +332,7 @@ static void guest_populate(struct octavo_session *session, unsigned long index)
 	struct octavo_vgpu_device *vgpu = session->vgpu;
 	struct octavo_guest *g = &vgpu->guest;
 
-	mutex_lock(&g->lock);
+	guest_lock_settled(g, &keep);
 	if (g->epoch.session == session && g->epoch.live && !xa_load(&g->pages, index) &&
 	    IS_ERR(guest_pin_page(vgpu, index, &keep)))
 		guest_scratch(vgpu, index);
@@ -449,6 +474,30 @@ void guest_serve(struct octavo_vgpu_device *vgpu)
 	mutex_unlock(&g->lock);
 }
 
+/*
+ * VFIO calls again if anything of the range is pinned when it looks, which it does after this has
+ * returned, and stops the machine at the tenth time (a BUG). So the range is kept from being pinned
+ * again for a while, longer each time, and whoever wants it waits: a refusal would be wrong, since
+ * VMs take memory away and give it back at once.
+ */
+static void guest_leave(struct octavo_guest *g, unsigned long first, unsigned long last)
+{
+	bool recent = time_before(jiffies, g->leaving.until + HZ);
+
+	lockdep_assert_held(&g->lock);
+	if (recent && first >= g->leaving.first && last <= g->leaving.last) {
+		g->leaving.tries = min(g->leaving.tries + 1, LEAVING_TRIES);
+	} else if (time_before(jiffies, g->leaving.until)) {
+		g->leaving.first = min(g->leaving.first, first);
+		g->leaving.last = max(g->leaving.last, last);
+	} else {
+		g->leaving.first = first;
+		g->leaving.last = last;
+		g->leaving.tries = 0;
+	}
+	g->leaving.until = jiffies + msecs_to_jiffies(LEAVING_MS << g->leaving.tries) + 1;
+}
+
 /* From VFIO; nothing of the range may be pinned on return. */
 void guest_unmapped(struct octavo_vgpu_device *vgpu, u64 iova, u64 length)
 {
@@ -460,6 +509,7 @@ void guest_unmapped(struct octavo_vgpu_device *vgpu, u64 iova, u64 length)
 	last = min(length - 1, OCTAVO_GUEST_BYTES - 1 - iova) + iova;
 	mutex_lock(&g->lock);
 	guest_forget(vgpu, (unsigned long)(iova >> PAGE_SHIFT), (unsigned long)(last >> PAGE_SHIFT));
+	guest_leave(g, (unsigned long)(iova >> PAGE_SHIFT), (unsigned long)(last >> PAGE_SHIFT));
 	mutex_unlock(&g->lock);
 	events_post(vgpu, OCTAVO_EVENT_UNMAPPED, 0, iova, last - iova + 1);
 }
@@ -518,7 +568,7 @@ int guest_pin(struct octavo_vgpu_device *vgpu, struct octavo_session *session,
 	pages.first = (unsigned long)(range->iova >> PAGE_SHIFT);
 	pages.last = (unsigned long)((range->iova + range->length - 1) >> PAGE_SHIFT);
 
-	mutex_lock(&g->lock);
+	guest_lock_settled(g, &pages);
 	ret = epoch_check(&g->epoch, session, range->generation);
 	for (index = pages.first; !ret && index <= pages.last; index++)
 		ret = guest_pin_index(vgpu, index, &pages, range->flags & OCTAVO_GUEST_WRITE);

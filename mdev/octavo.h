@@ -464,6 +464,8 @@ struct octavo_window {
  * a read-only one, shows a scratch page and counts in octavo_status.guest_errors; nothing raises
  * SIGBUS. Scratch stays where it was shown, and later accesses to it are not counted, until
  * OCTAVO_GUEST_PIN or OCTAVO_GUEST_DROP touch the page: what must be right is pinned first.
+ * What VFIO has just unmapped is not pinned again for 10 ms, longer if it has to ask again; whoever
+ * accesses it meanwhile waits.
  * Old pins are evicted when there are too many: by the module parameter guest_pin_pages, or for the
  * opener's memlock limit. The kernel cannot pin this mapping (io_uring's fixed buffers, O_DIRECT:
  * EFAULT), but copies from and to it.

@@ -198,6 +198,12 @@ struct octavo_guest {
 	u64 pinned;			/* pages */
 	u64 allowed;			/* pages, after the opener's memlock limit refused more ... */
 	unsigned long refused;		/* ... at this time, jiffies */
+	struct {			/* what VFIO was last seen to unmap, see guest_unmapped() */
+		unsigned long first;
+		unsigned long last;
+		unsigned long until;	/* jiffies; nothing of it is pinned before */
+		unsigned int tries;
+	} leaving;
 	u32 scratched;			/* scratch entries in @pages */
 };
 
