@@ -12,7 +12,7 @@
 
 #include "scheduler/turn.h"
 
-#define SIM_NAME_MAX 32
+#define SIM_NAME_MAX 40 /* a UUID and the NUL fit */
 
 /* One submission of a trace. A vGPU's submissions run in their order in the trace. */
 struct sim_job {

@@ -238,7 +238,7 @@ static int draw_log(const char *path)
 
 		if (strncmp(line, "begin_ns,", 9) == 0)
 			continue;
-		if (sscanf(line, "%" SCNu64 ",%" SCNu64 ",%31[^,],%" SCNu64 ",%" SCNu64 ",%" SCNu64,
+		if (sscanf(line, "%" SCNu64 ",%" SCNu64 ",%39[^,],%" SCNu64 ",%" SCNu64 ",%" SCNu64,
 			   &slice.begin_ns, &slice.end_ns, name, &slice.granted_ns, &slice.used_ns,
 			   &slice.overrun_ns) != 6 ||
 		    slice.end_ns < slice.begin_ns) {
