@@ -3,7 +3,7 @@
 
 #include "scheduler/sim.h"
 
-#define LEFT   140.0
+#define LEFT   320.0 /* a UUID and a percentage fit before it */
 #define WIDTH  1000.0
 #define TOP    46.0
 #define LANE   26.0
