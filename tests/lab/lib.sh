@@ -166,6 +166,13 @@ vgpu_worker() {
 	return 0
 }
 
+# worker_replaced UUID OLD: whether another process than OLD serves it
+worker_replaced() {
+	local now
+	now=$(vgpu_worker "$1")
+	[[ $now && $now != "$2" ]]
+}
+
 # ---- guests: guest-start, guest-exec, guest-stop and guest-run are commands
 
 # guest NAME CMD...: in a running guest
@@ -173,6 +180,16 @@ guest() {
 	local name=$1
 	shift
 	guest-exec "$name" -- "$@"
+}
+
+# guest_give NAME PROGRAM...: our guest programs, as files in the guest's /tmp
+guest_give() {
+	local name=$1 program
+	shift
+	for program in "$@"; do
+		guest-exec -i "$name" -- sh -c "cat >/tmp/$program && chmod +x /tmp/$program" \
+			<"$OCTAVO_BUILD/$program"
+	done
 }
 
 # qmp NAME JSON: one QMP command to a guest's QEMU, its answer on stdout; fails on an error

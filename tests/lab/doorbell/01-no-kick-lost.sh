@@ -41,12 +41,7 @@ rc=0
 wait "$ping" || rc=$?
 assert_eq "the program whose worker died" "$rc" 1
 assert_match "its message" "$(cat "$tmp/ping")" 'no answer to request'
-replaced() {
-	local now
-	now=$(vgpu_worker "$uuid")
-	[[ $now && $now != "$worker" ]]
-}
-wait_for 20 "a replacement" replaced
+wait_for 20 "a replacement" worker_replaced "$uuid" "$worker"
 output=$(guest hunt taskset -c 0 /tmp/vq_ping "$address" 500 0-500) || fail "after a reset: $output"
 assert_ok guest-stop hunt
 assert_ok vgpu_remove "$uuid"

@@ -3,7 +3,7 @@
 
 # ping_prepare NAME: vq_ping is in the guest, which has given its vGPU's function up. Sets address.
 ping_prepare() {
-	guest-exec -i "$1" -- sh -c 'cat >/tmp/vq_ping && chmod +x /tmp/vq_ping' <"$OCTAVO_BUILD/vq_ping"
+	guest_give "$1" vq_ping
 	address=$(guest "$1" sh -c 'lspci -D -n -d 1af4:1050 | cut -d" " -f1')
 	# the driver may still be on its way
 	wait_for 30 "the guest's driver" guest "$1" test -e "/sys/bus/pci/devices/$address/driver"

@@ -12,7 +12,7 @@ render_configure
 one=$(vgpu_create 1_4)
 two=$(vgpu_create 1_8)
 guest-start --mem 512 g1 "$one" "$two"
-guest-exec -i g1 -- sh -c 'cat >/tmp/vq_bar2 && chmod +x /tmp/vq_bar2' <"$OCTAVO_BUILD/vq_bar2"
+guest_give g1 vq_bar2
 mapfile -t addresses < <(guest g1 sh -c 'lspci -D -n -d 1af4:1050 | cut -d" " -f1')
 assert_eq "vGPUs in the guest" "${#addresses[@]}" 2
 both() { guest g1 sh -c "ls -d /sys/bus/pci/devices/${addresses[0]}/driver /sys/bus/pci/devices/${addresses[1]}/driver"; }

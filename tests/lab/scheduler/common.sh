@@ -17,15 +17,6 @@ guests_on() {
 	done
 }
 
-# Rounds that make a dispatch of about that many ms on this host
-rounds_of() {
-	local wanted=$1 few many
-	few=$("$OCTAVO_BUILD/vk_check" --device llvmpipe --rounds 200 --dispatches 5 | sed -n 's/^dispatch: \([0-9.]*\).*/\1/p')
-	many=$("$OCTAVO_BUILD/vk_check" --device llvmpipe --rounds 2200 --dispatches 5 | sed -n 's/^dispatch: \([0-9.]*\).*/\1/p')
-	awk -v few="$few" -v many="$many" -v wanted="$wanted" \
-		'BEGIN { each = (many - few) / 2000; r = int((wanted - few) / each + 200); print r < 1 ? 1 : r }'
-}
-
 # compute SECONDS ROUNDS N...: guests N compute at once. Sets rate[N], dispatches a second.
 declare -A rate
 compute() {

@@ -14,8 +14,7 @@ wait_for 30 "the guest's driver" guest one test -e /sys/class/drm/card0-Virtual-
 virtio=$(guest_virtio one)
 first=$(vgpu_worker "$uuid")
 kill -KILL "$first"
-replaced() { local now; now=$(vgpu_worker "$uuid"); [[ $now && $now != "$first" ]]; }
-wait_for 10 "a replacement" replaced
+wait_for 10 "a replacement" worker_replaced "$uuid" "$first"
 wait_for 10 "the state to say so" state_is needs-reset
 assert_eq "restarts" "$(octavoctl --json show "$uuid" | jq -r .worker_restarts)" 1
 assert_match "log" "$(octavoctl log)" "worker-lost +$uuid"
