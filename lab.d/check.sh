@@ -34,7 +34,7 @@ check_result() {
 
 # The last lines of a failed test's log, indented, so that a reader of a CI log sees the cause.
 check_show() {
-	[[ -f $1 ]] && tail -n "${2:-15}" "$1" | sed 's/^/    /'
+	[[ -f $1 ]] && tail -n "${2:-24}" "$1" | sed 's/^/    /'
 	return 0
 }
 

@@ -4,7 +4,7 @@
  *
  *   labexec agent PORT...                      in the machine: serve each port of that name
  *   labexec run [-i] [-t] [-r] [-w S] SOCKET... -- CMD...   outside: run CMD there
- *   labexec qmp SOCKET JSON                    send one QMP command, print its answer
+ *   labexec qmp SOCKET JSON                    send one QMP command, print its answer (60 s)
  *   labexec restart | poweroff                 in the machine: at once, devices shut down first
  *
  * run:  SOCKETs are the QEMU side of the ports; the first one that nobody uses is taken.
@@ -29,6 +29,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@
 #define FRAME_MAX   3072u
 #define REQUEST_MAX (128u * 1024)
 #define RESEND_MS   1000
+#define QMP_SECONDS 60
 #define FD_INHERIT_MAX 64
 
 enum {
@@ -801,7 +803,7 @@ static int run_main(int argc, char **argv)
 
 /* ---- QMP ---- */
 
-/* The next line that answers a command (events pass by); NULL when QEMU closed. */
+/* The next line that answers a command (events pass by); NULL when QEMU closed or said nothing. */
 static char *qmp_answer(FILE *stream)
 {
 	static char *line;
@@ -814,8 +816,17 @@ static char *qmp_answer(FILE *stream)
 	return NULL;
 }
 
+static _Noreturn void qmp_failed(const char *path, const char *json)
+{
+	if (errno == EAGAIN)
+		die(EXIT_NO_ANSWER, "QEMU did not answer %s on %s within %d s", json, path,
+		    QMP_SECONDS);
+	die(EXIT_GONE, "QEMU closed %s before it answered %s", path, json);
+}
+
 static int qmp_main(const char *path, const char *json)
 {
+	struct timeval patience = { .tv_sec = QMP_SECONDS };
 	const char *hello = "{\"execute\":\"qmp_capabilities\"}\n";
 	FILE *stream;
 	char *answer;
@@ -826,13 +837,15 @@ static int qmp_main(const char *path, const char *json)
 	fd = socket_connect(path);
 	if (fd < 0)
 		die(EXIT_GONE, "no QEMU serves %s: %s", path, strerror(errno));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	stream = fdopen(fd, "r");
+	errno = 0;
 	if (!qmp_answer(stream) || write_all(fd, hello, strlen(hello)) || !qmp_answer(stream) ||
 	    write_all(fd, json, strlen(json)) || write_all(fd, "\n", 1))
-		die(EXIT_GONE, "QEMU closed %s", path);
+		qmp_failed(path, json);
 	answer = qmp_answer(stream);
 	if (!answer)
-		die(EXIT_GONE, "QEMU closed %s before it answered %s", path, json);
+		qmp_failed(path, json);
 	fputs(answer, stdout);
 	return !strncmp(answer, "{\"error\"", 8);
 }
