@@ -216,7 +216,9 @@ screen_size() {
 
 # ---- what the host holds: taken before a test, compared after it
 
+# The kernel sums its CPUs' shares up once a second, or when asked to.
 pinned_pages() {
+	cat /proc/sys/vm/stat_refresh
 	awk '/^nr_foll_pin_acquired / { a = $2 } /^nr_foll_pin_released / { r = $2 } END { print a - r }' /proc/vmstat
 }
 
