@@ -37,6 +37,12 @@ output=$(guest g1 timeout 200 glmark2-es2-drm --size 320x240 -b build:duration=1
 assert_match "glmark2's renderer" "$output" 'GL_RENDERER: *virgl'
 assert_match "glmark2's score" "$output" 'glmark2 Score: [1-9]'
 
+note "vkmark"
+output=$(guest g1 timeout 200 vkmark --winsys headless -s 320x240 -b clear:duration=1 -b shading:duration=1 2>&1) ||
+	fail "vkmark: $output"
+assert_match "vkmark's device" "$output" 'Device Name: *Virtio-GPU Venus'
+assert_match "vkmark's score" "$output" 'vkmark Score: [1-9]'
+
 note "ggml"
 guest_give g1 ggml_check
 output=$(guest g1 timeout 600 /tmp/ggml_check 2>/dev/null) || fail "ggml: $output"
