@@ -24,7 +24,8 @@ colours() {
 	screendump g1 "$tmp/cube.ppm" || return
 	[[ $(tail -c "+$(($(stat -c %s "$tmp/cube.ppm") / 2))" "$tmp/cube.ppm" | head -c 300000 | xxd -p -c 3 | sort -u | wc -l) -gt 100 ]]
 }
-guest g1 sh -c 'setsid kmscube -D /dev/dri/card0 >/tmp/kmscube.log 2>&1 </dev/null &'
+# the end of its input is the user's wish to end it
+guest g1 sh -c 'tail -f /dev/null | setsid kmscube -D /dev/dri/card0 >/tmp/kmscube.log 2>&1 &'
 # a lit cube has hundreds of shades
 wait_for 90 "a shaded cube on the screen" colours
 screendump g1 "$OCTAVO_OUT/kmscube.png"
