@@ -6,8 +6,7 @@
 
 #include "daemon/paths.h"
 #include "mdev/octavo.h"
-
-#define CONF_SLICE_US		4000u	/* default */
+#include "scheduler/policy.h"
 
 G_DEFINE_QUARK(octavo-conf-error, conf_error)
 
@@ -587,7 +586,7 @@ struct conf *conf_load(const char *path, GError **error)
 	conf->any.enable = true;
 	conf->any.heads = 1;
 	conf->any.policy = CONF_POLICY_ELASTIC;
-	conf->any.slice_us = CONF_SLICE_US;
+	conf->any.slice_us = POLICY_SLICE_NS / 1000;
 	conf->any.busy_poll_us = CONF_BUSY_POLL_US;
 	conf->any.watchdog_us = CONF_WATCHDOG_US;
 	conf->gpus = g_array_new(FALSE, TRUE, sizeof(struct conf_gpu));
