@@ -11,13 +11,18 @@ set -euo pipefail
 
 held=$tmp/gate-held
 daemon=
-trap 'rm -f "$held"; [[ ! $daemon ]] || kill -CONT "$daemon"' EXIT
+trap 'rm -f "$held"; [[ ! $daemon ]] || kill -CONT "$daemon"; systemctl service-watchdogs yes' EXIT
 # close_gate: until open_gate. octavod must not open it: it stands still meanwhile.
 close_gate() {
+	local worker
+	worker=$(vgpu_worker "$uuid")
+	[[ $worker ]] || fail "no worker: $(ps -eo pid,comm,args | grep octavo)"
+	systemctl service-watchdogs no
 	daemon=$(systemctl show -p MainPID --value octavod)
 	kill -STOP "$daemon"
 	touch "$held"
-	python3 "$here/hold_gate.py" "$(vgpu_worker "$uuid")" "$held" >"$tmp/holder" 2>&1 &
+	rm -f "$tmp/holder"
+	python3 "$here/hold_gate.py" "$worker" "$held" >"$tmp/holder" 2>&1 &
 	holder=$!
 	wait_for 20 "the gate to close" grep -q '^closed' "$tmp/holder"
 }
@@ -25,6 +30,7 @@ open_gate() {
 	rm -f "$held"
 	wait "$holder" || fail "the gate was not held: $(cat "$tmp/holder")"
 	kill -CONT "$daemon"
+	systemctl service-watchdogs yes
 }
 here=$(dirname "$(readlink -f "$0")")
 spine=$here/../spine
