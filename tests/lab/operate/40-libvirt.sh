@@ -1,62 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: proof
-# limit: 900
+# limit: 1500
 # libvirt makes and keeps vGPUs, and the examples of libvirt-xml/ start: console, locked memory, two
 # vGPUs, plugging in and out; saving is refused with a reason; reboot, reset and destroy leave it whole.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
-. "$OCTAVO_TREE/tests/guest/common.sh"
-here=$(dirname "$(readlink -f "$0")")
-examples=$OCTAVO_TREE/libvirt-xml
-work=/run/octavo-libvirt
+. "$(dirname "$0")/domains.sh"
 cycles=3
 [[ ${OCTAVO_SOAK:-} ]] && cycles=10
 
 cleanup() {
 	local name
-	for name in desktop later limited twin; do
-		virsh -q destroy "$name" >/dev/null 2>&1 || true
-		virsh -q undefine "$name" >/dev/null 2>&1 || true
-	done
+	domains_remove desktop later limited twin
 	for name in $(virsh -q nodedev-list --cap mdev --all 2>/dev/null); do
 		virsh -q nodedev-destroy "$name" >/dev/null 2>&1 || true
 		virsh -q nodedev-undefine "$name" >/dev/null 2>&1 || true
 	done
-	rm -rf "$work"
 }
 trap cleanup EXIT
-
-# QEMU runs as a user of its own: what it opens has to be its to read, and to make sockets in
-mkdir -p "$work"
-cp "$lab/guest/vmlinux-6.12" "$lab/guest/initrd-6.12.cpio" "$work/"
-chmod 755 "$work"
-chmod 644 "$work"/*
-
-# domain EXAMPLE NAME [UUID...]: define it
-domain() {
-	local example=$1 name=$2
-	shift 2
-	rm -rf "${work:?}/$name"
-	mkdir "$work/$name"
-	chown libvirt-qemu: "$work/$name"
-	python3 "$here/guest-domain.py" "$examples/$example.xml" "$name" "$work/$name" \
-		"$work/vmlinux-6.12" "$work/initrd-6.12.cpio" "$guest_words" "$@" >"$work/$name.xml"
-	assert_ok virt-xml-validate "$work/$name.xml" domain
-	assert_ok virsh define "$work/$name.xml"
-}
-# agent NAME [OPTION...] -- CMD...
-agent() {
-	local name=$1 options=()
-	shift
-	while [[ $1 != -- ]]; do
-		options+=("$1")
-		shift
-	done
-	"$lab/labexec" run "${options[@]}" "$work/$name"/lab{0,1,2,3} "$@" </dev/null
-}
-has_vgpu='lspci -k -d 1af4:1050 | grep -q "Kernel driver in use: virtio-pci"'
-state_is() { [[ $(octavoctl --json show "$1" | jq -r .state) == "$2" ]]; }
+domains_prepare
 locked_bytes() {
 	awk '/^Max locked memory/ { print $4 }' "/proc/$(cat "/run/libvirt/qemu/$1.pid")/limits"
 }
@@ -102,7 +65,7 @@ assert_ok virsh nodedev-autostart --disable "$device"
 note "a VM whose console is its vGPU"
 domain domain-console desktop "$uuid"
 assert_ok virsh start desktop
-assert_ok agent desktop -w 180 -- sh -c "$has_vgpu"
+assert_ok agent desktop -w 300 -- sh -c "$has_vgpu"
 assert_ok state_is "$uuid" open
 assert_eq "name of the VM" "$(octavoctl --json show "$uuid" | jq -r .opener_name)" desktop
 assert_eq "locked memory: the guest's and 1 GiB" "$(locked_bytes desktop)" $(((768 + 1024) << 20))
@@ -129,13 +92,13 @@ assert_match "the reason" "$said" '(VFIO|vfio|host device|migrat)'
 assert_ok agent desktop -w 20 -- true
 
 note "reboot from within, reset from without, destroy, start again"
-assert_ok agent desktop -r -w 180 -- "$lab/labexec" restart
-assert_ok agent desktop -w 180 -- sh -c "$has_vgpu"
+assert_ok agent desktop -r -w 300 -- "$lab/labexec" restart
+assert_ok agent desktop -w 300 -- sh -c "$has_vgpu"
 boot=$(agent desktop -- cat /proc/sys/kernel/random/boot_id)
 assert_ok virsh reset desktop
 booted() { [[ $(timeout 20 "$lab/labexec" run -w 15 "$work/desktop"/lab{0,1,2,3} -- cat /proc/sys/kernel/random/boot_id </dev/null) != "$boot" ]]; }
 again() { booted && timeout 30 "$lab/labexec" run -w 20 "$work/desktop"/lab{0,1,2,3} -- sh -c "$has_vgpu" </dev/null; }
-wait_for 180 "the guest after the reset" again
+wait_for 300 "the guest after the reset" again
 assert_ok virsh destroy desktop
 wait_for 20 "the vGPU to be idle" state_is "$uuid" idle
 assert_ok virsh start --paused desktop
@@ -162,7 +125,7 @@ assert_ok vgpu_remove "$second"
 note "plugged in and out of a running VM"
 domain domain-hotplug later
 assert_ok virsh start later
-assert_ok agent later -w 180 -- true
+assert_ok agent later -w 300 -- true
 octavoctl xml "$uuid" >"$work/hostdev.xml"
 plugged() { agent later -w 10 -- sh -c "$has_vgpu"; }
 unplugged() { ! virsh dumpxml later | grep -q '<hostdev'; }

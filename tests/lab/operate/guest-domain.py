@@ -20,6 +20,10 @@ system.remove(system.find("boot"))
 for tag, text in (("kernel", kernel), ("initrd", initrd), ("cmdline", words)):
     tree.SubElement(system, tag).text = text
 tree.SubElement(domain.find("cpu"), "feature", policy="disable", name="svm")
+# As guest-start does: what an emulated host is slow with and no guest here needs
+tree.SubElement(domain.find("features"), "smm", state="off")
+tree.SubElement(devices, "controller", type="usb", model="none")
+tree.SubElement(devices, "memballoon", model="none")
 
 devices.remove(devices.find("disk"))
 disk = tree.SubElement(devices, "disk", type="block", device="disk")
