@@ -9,9 +9,7 @@
 # removal stops what runs, purge leaves nothing.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
-packages=$OCTAVO_BUILD/../packages
-apt=(env DEBIAN_FRONTEND=noninteractive apt-get -o APT::Sandbox::User=root -y --no-install-recommends)
-kernel=$(uname -r)
+. "$(dirname "$0")/common.sh"
 
 [[ ! -e /usr/sbin/octavod && ! -e /dev/octavo ]] || fail "octavo is on this host already"
 
@@ -30,29 +28,11 @@ accounts() {
 files >"$tmp/files.before"
 accounts >"$tmp/accounts.before"
 
-# The lab's figures for an emulated display adapter; not the packages'
-install -D -m 644 -t /etc/octavo/octavo.conf.d "$OCTAVO_TREE/lab.d/host-files/etc/octavo/octavo.conf.d/lab.conf"
-hidden=()
-if [[ -z ${OCTAVO_SOAK:-} ]]; then
-	for path in /usr/lib/modules/*; do
-		[[ ${path##*/} != "$kernel" && -e $path/build ]] || continue
-		mv "$path/build" "$path/build.hidden"
-		hidden+=("$path")
-	done
-fi
-unhide() {
-	local path
-	for path in "${hidden[@]}"; do
-		mv "$path/build.hidden" "$path/build"
-	done
-	hidden=()
-}
-trap unhide EXIT
+lab_figures
+kernels_hide
 
 note "install"
-started=$SECONDS
-assert_ok "${apt[@]}" install "$packages"/octavo_*.deb "$packages"/octavo-{layer,tools,dkms}_*.deb
-note "installed after $((SECONDS - started)) s"
+octavo_install "$packages"
 status=$(dkms status octavo)
 note "dkms: $status"
 assert_match "dkms" "$status" "$kernel.*: installed"
@@ -64,8 +44,7 @@ assert_match "the module is DKMS's" "$(modinfo -F filename octavo)" '/updates/dk
 assert_eq "octavod" "$(systemctl is-active octavod)" active
 assert_eq "octavod at boot" "$(systemctl is-enabled octavod)" enabled
 assert_eq "/dev/octavo" "$(stat -c %a:%U /dev/octavo)" 600:root
-both() { [[ $(gpu_parents | wc -l) -eq 2 ]]; }
-wait_for 90 "vGPUs on both GPUs" both
+gpus_wait
 getent group octavo >/dev/null || fail "there is no group octavo"
 broken=$(dpkg --verify octavo octavo-layer octavo-tools octavo-dkms | grep -v ' /usr/share/\(doc\|man\)/') || true
 assert_eq "files that are not as packed" "$broken" ""
@@ -94,7 +73,7 @@ guest-stop steady
 assert_ok octavoctl remove "$uuid"
 
 note "purge"
-unhide
+kernels_unhide
 rm -r /etc/octavo/octavo.conf.d
 assert_ok dpkg --purge octavo octavo-tools octavo-layer octavo-dkms
 rmmod octavo
