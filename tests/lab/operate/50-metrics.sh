@@ -3,7 +3,7 @@
 # needs: proof
 # The metrics endpoint of the running service: off, on by a reload, with what a guest does, a lost
 # worker, and eight vGPUs; and the unit lets only this host reach it.
-# limit: 300
+# limit: 600
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 
