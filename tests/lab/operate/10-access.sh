@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # Everybody may look; only root and the group octavo may change, by polkit. octavod and its workers
 # are confined.
 set -euo pipefail

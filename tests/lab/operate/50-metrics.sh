@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # The metrics endpoint of the running service: off, on by a reload, with what a guest does, a lost
 # worker, and eight vGPUs; and the unit lets only this host reach it.
 # limit: 600
