@@ -76,3 +76,13 @@ int backing_read(const struct backing *backing, struct guest *guest, uint64_t of
 	}
 	return 0;
 }
+
+int backing_check(const struct backing *backing, struct guest *guest)
+{
+	uint8_t byte;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < backing->count && !ret; i++)
+		ret = guest_read(guest, &byte, backing->entries[i].iova, 1);
+	return ret;
+}

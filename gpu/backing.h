@@ -32,4 +32,10 @@ struct backing *backing_create(const struct virtio_gpu_mem_entry *entries, uint3
 int backing_read(const struct backing *backing, struct guest *guest, uint64_t offset, void *to,
 		 uint64_t length);
 
+/*
+ * Looks whether the guest has memory where each range begins: 0, or the errors of guest.h. For what
+ * is used later by somebody who has no request to answer with an error.
+ */
+int backing_check(const struct backing *backing, struct guest *guest);
+
 #endif

@@ -91,7 +91,8 @@ uint32_t blob_create(struct renderer *renderer, struct command *command)
 		if (resource_attach(table, resource, entries, count))
 			goto fail;
 		answer = BAD;
-		if (resource->backing->bytes < bytes)
+		if (resource->backing->bytes < bytes ||
+		    backing_check(resource->backing, renderer->gpu->guest))
 			goto fail;
 		resource->render->iov = render_iov(renderer, resource->backing);
 		if (!resource->render->iov)

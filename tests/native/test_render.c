@@ -470,6 +470,23 @@ static void shared_memory_reaches_the_window(void)
 	CU_ASSERT_EQUAL(gpu.resources.bytes, charged);
 }
 
+static void guest_blob_needs_memory(void)
+{
+	struct {
+		struct virtio_gpu_resource_create_blob create;
+		struct virtio_gpu_mem_entry entries[2];
+	} request = {
+		{ .hdr = { .type = VIRTIO_GPU_CMD_RESOURCE_CREATE_BLOB }, .resource_id = 22,
+		  .blob_mem = VIRTIO_GPU_BLOB_MEM_GUEST, .nr_entries = 2, .size = 8192 },
+		{ { 4096, 4096, 0 }, { fake.guest.bytes, 4096, 0 } },
+	};
+
+	CU_ASSERT_EQUAL(await(send(&request, sizeof(request), NULL, 0)),
+			VIRTIO_GPU_RESP_ERR_INVALID_PARAMETER);
+	request.entries[1].addr = 16384;
+	CU_ASSERT_EQUAL(await(send(&request, sizeof(request), NULL, 0)), VIRTIO_GPU_RESP_OK_NODATA);
+}
+
 static void limits_hold(void)
 {
 	struct virtio_gpu_cmd_submit submit = {
@@ -568,6 +585,7 @@ SUITE_RUN("renderer",
 	{ "fences keep their order", fences_keep_their_order },
 	{ "a closed gate holds OpenGL back", a_closed_gate_holds_opengl_back },
 	{ "shared memory of a Vulkan context reaches the window", shared_memory_reaches_the_window },
+	{ "a blob of guest memory needs that memory", guest_blob_needs_memory },
 	{ "limits hold", limits_hold },
 	{ "a killed render process costs its context only",
 	  a_killed_render_process_costs_its_context_only },
