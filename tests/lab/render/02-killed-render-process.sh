@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # Given a program that computes in a guest, when its render process is killed, then that program
 # fails, and the guest, its OpenGL and its next Vulkan program go on.
 set -euo pipefail

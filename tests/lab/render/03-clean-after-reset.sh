@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # Given a guest that has filled all memory it can get with a pattern, when it is killed, then no
 # render process is left and the next guest on the same vGPU finds zeros only.
 set -euo pipefail

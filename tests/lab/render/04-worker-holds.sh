@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # Given a worker whose guest renders, all it has open is its session, its gate, the render node,
 # memory without a name and sockets of its own.
 set -euo pipefail

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # Given two vGPUs in one guest, both render at the same time with exact results.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"

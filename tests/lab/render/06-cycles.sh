@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 600
 # Given a guest that binds and unbinds its driver with rendering in between, the host's open files,
 # processes and pinned pages are as before.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 600
 # Memory of the GPU that is mapped into BAR2 is read and written without traps, and mapping and
 # unmapping it over and over leaves nothing.

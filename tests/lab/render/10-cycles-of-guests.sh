@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 3600
 # Guests that start, render and stop, over and over, leave nothing: the harness compares open files,
 # processes, pinned pages and the module's memory before and after.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 500
 # A driver that breaks every rule of virtio, against a worker that renders: errors, lost contexts and
 # resets for it alone; a guest beside it computes and draws on with exact results.
