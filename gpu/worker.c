@@ -445,6 +445,10 @@ static void worker_event(struct worker *worker, const struct octavo_event *event
 		if (event->value && worker->has_renderer)
 			renderer_refresh(&worker->renderer);
 		break;
+	case OCTAVO_EVENT_KICK:
+		if (event->value < OCTAVO_QUEUES)
+			worker->backlog[event->value] = true;
+		break;
 	case OCTAVO_EVENT_WINDOW_LOST:
 		if (worker->has_renderer && event->generation == worker->session.generation)
 			renderer_window_lost(&worker->renderer, event->start, event->length);

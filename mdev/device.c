@@ -295,6 +295,31 @@ static long device_set_irqs(struct vfio_device *vdev, void __user *user)
 	return ret;
 }
 
+/* As vfio-pci does it, for doorbells only: the other registers do more than to note a write. */
+static long device_ioeventfd(struct vfio_device *vdev, void __user *user)
+{
+	struct octavo_vgpu_device *vgpu = vgpu_from_vdev(vdev);
+	unsigned long minsz = offsetofend(struct vfio_device_ioeventfd, fd);
+	struct vfio_device_ioeventfd ioeventfd;
+	u32 size;
+	int ret;
+
+	if (copy_from_user(&ioeventfd, user, minsz))
+		return -EFAULT;
+	if (ioeventfd.argsz < minsz || (ioeventfd.flags & ~VFIO_DEVICE_IOEVENTFD_SIZE_MASK))
+		return -EINVAL;
+	size = ioeventfd.flags & VFIO_DEVICE_IOEVENTFD_SIZE_MASK;
+	if (hweight32(size) != 1 || ioeventfd.fd < -1)
+		return -EINVAL;
+	if (ioeventfd.offset >> OCTAVO_REGION_SHIFT != VFIO_PCI_BAR0_REGION_INDEX)
+		return -EINVAL;
+	mutex_lock(&vgpu->lock);
+	ret = doorbell_set(vgpu, ioeventfd.offset & OCTAVO_REGION_MASK, size, ioeventfd.data,
+			   ioeventfd.fd);
+	mutex_unlock(&vgpu->lock);
+	return ret;
+}
+
 static long device_query_plane(struct vfio_device *vdev, void __user *user)
 {
 	unsigned long minsz = offsetofend(struct vfio_device_gfx_plane_info, region_index);
@@ -333,6 +358,8 @@ static long device_ioctl(struct vfio_device *vdev, unsigned int cmd, unsigned lo
 		vgpu_reset(vgpu);
 		mutex_unlock(&vgpu->lock);
 		return 0;
+	case VFIO_DEVICE_IOEVENTFD:
+		return device_ioeventfd(vdev, user);
 	case VFIO_DEVICE_QUERY_GFX_PLANE:
 		return device_query_plane(vdev, user);
 	default:

@@ -14,7 +14,7 @@
 static const u8 events_order[] = {
 	OCTAVO_EVENT_RESET, OCTAVO_EVENT_MODE, OCTAVO_EVENT_CONSOLE, OCTAVO_EVENT_UNMAPPED,
 	OCTAVO_EVENT_QUEUE, OCTAVO_EVENT_STATUS, OCTAVO_EVENT_CONFIG, OCTAVO_EVENT_WINDOW_LOST,
-	OCTAVO_EVENT_CLOSED,
+	OCTAVO_EVENT_KICK, OCTAVO_EVENT_CLOSED,
 };
 
 void events_init(struct octavo_vgpu_device *vgpu)
@@ -37,6 +37,9 @@ void events_restart(struct octavo_vgpu_device *vgpu, u32 generation, bool announ
 		e->pending |= BIT(OCTAVO_EVENT_RESET);
 	e->queues = 0;
 	e->config = 0;
+	/* those for a worker that died under its guest are its successor's */
+	if (e->generation != generation)
+		WRITE_ONCE(e->kicks, 0);
 	e->generation = generation;
 	e->closed = false;
 	spin_unlock(&e->lock);
@@ -84,16 +87,29 @@ void events_post(struct octavo_vgpu_device *vgpu, u32 type, u64 value, u64 start
 	wake_up_interruptible(&e->wait);
 }
 
+/* A kick that came without vgpu->lock. Callable from any context, with interrupts off as well. */
+void events_kick(struct octavo_vgpu_device *vgpu, u32 queue)
+{
+	set_bit(queue, &vgpu->events.kicks);
+	wake_up_interruptible(&vgpu->events.wait);
+}
+
+static u32 events_pending(const struct octavo_events *e)
+{
+	return READ_ONCE(e->pending) | (READ_ONCE(e->kicks) ? BIT(OCTAVO_EVENT_KICK) : 0);
+}
+
 /* Takes the next event; false when there is none. */
 static bool events_take(struct octavo_events *e, struct octavo_event *event)
 {
 	unsigned int i;
-	u32 type = 0;
+	u32 type = 0, pending;
 
 	memset(event, 0, sizeof(*event));
 	spin_lock(&e->lock);
+	pending = events_pending(e);
 	for (i = 0; i < ARRAY_SIZE(events_order) && !type; i++)
-		if (e->pending & BIT(events_order[i]))
+		if (pending & BIT(events_order[i]))
 			type = events_order[i];
 	event->type = type;
 	event->generation = e->generation;
@@ -127,6 +143,11 @@ static bool events_take(struct octavo_events *e, struct octavo_event *event)
 		event->start = e->lost_start;
 		event->length = e->lost_last - e->lost_start + 1;
 		break;
+	case OCTAVO_EVENT_KICK:
+		event->value = (u64)__ffs(READ_ONCE(e->kicks));
+		/* a full barrier: the reader looks at the ring after it, the guest wrote it before */
+		test_and_clear_bit((long)event->value, &e->kicks);
+		break;
 	case OCTAVO_EVENT_CLOSED:
 		e->closed = true;
 		break;
@@ -141,6 +162,10 @@ static void events_untake(struct octavo_vgpu_device *vgpu, const struct octavo_e
 	struct octavo_events *e = &vgpu->events;
 	bool stale, newer;
 
+	if (event->type == OCTAVO_EVENT_KICK) {
+		events_kick(vgpu, (u32)event->value);
+		return;
+	}
 	spin_lock(&e->lock);
 	stale = event->generation != e->generation;
 	newer = e->pending & BIT(event->type);
@@ -177,7 +202,7 @@ ssize_t events_read(struct octavo_vgpu_device *vgpu, struct octavo_session *sess
 				break;
 			if (nonblock)
 				return -EAGAIN;
-			if (wait_event_interruptible(e->wait, READ_ONCE(e->pending) ||
+			if (wait_event_interruptible(e->wait, events_pending(e) ||
 						     events_over(vgpu, session)))
 				return -ERESTARTSYS;
 			continue;
@@ -197,5 +222,5 @@ __poll_t events_poll(struct octavo_vgpu_device *vgpu, struct octavo_session *ses
 	poll_wait(file, &vgpu->events.wait, table);
 	if (events_over(vgpu, session))
 		return EPOLLIN | EPOLLHUP;
-	return READ_ONCE(vgpu->events.pending) ? EPOLLIN | EPOLLRDNORM : 0;
+	return events_pending(&vgpu->events) ? EPOLLIN | EPOLLRDNORM : 0;
 }

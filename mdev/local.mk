@@ -3,8 +3,8 @@
 # DKMS looks for it; the interface header is for whoever writes another worker.
 mdev_sources = \
 	mdev/Kbuild mdev/Makefile \
-	mdev/capture.c mdev/config.c mdev/console.c mdev/control.c mdev/device.c mdev/events.c \
-	mdev/guest.c mdev/irq.c mdev/main.c mdev/parent.c mdev/registers.c mdev/session.c \
+	mdev/capture.c mdev/config.c mdev/console.c mdev/control.c mdev/device.c mdev/doorbell.c \
+	mdev/events.c mdev/guest.c mdev/irq.c mdev/main.c mdev/parent.c mdev/registers.c mdev/session.c \
 	mdev/type.c mdev/vgpu.c mdev/window.c \
 	mdev/compat.h mdev/octavo.h mdev/trace.h mdev/vgpu.h mdev/window.h
 

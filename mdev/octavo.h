@@ -30,6 +30,21 @@
  *
  *   one device-specific VFIO region behind the PCI regions: the console plane (see below)
  *
+ * Doorbells. VFIO_DEVICE_IOEVENTFD binds an eventfd to the doorbell of a queue: whatever signals it
+ * kicks the queue. A VM's owner gives the same eventfd to KVM (KVM_IOEVENTFD) for the doorbell's
+ * address, and the guest's kicks come here without an exit to the owner. Size, offset and data are
+ * those of the write that KVM matches:
+ *
+ *	size	1, 2 or 4 (virtio drivers write 2)	offset	BAR0 +0x3000 + 4 * queue, as a file offset
+ *	data	any; with queue and size it is the binding's name	fd	an eventfd, -1 to let go
+ *
+ * Up to OCTAVO_IOEVENTFDS_MAX a vGPU. The module takes what is counted in the eventfd, also what it
+ * held when it was bound. A binding lasts until fd -1, or the end of the VFIO open; resets leave it,
+ * as they leave KVM's half. An eventfd that its holders have closed rings no more, and is to be let
+ * go all the same. Errors: EINVAL a short argsz, unknown flags, no such size, no doorbell there, fd
+ * below -1 or no eventfd; EBADF no such fd; EEXIST bound already; ENODEV (fd -1) not bound; ENOSPC
+ * too many.
+ *
  * Generations. A device's life between two resets is a generation. The guest's write of 0 to the
  * status register, VFIO_DEVICE_RESET and the open raise it. Every session ioctl that acts on the
  * guest carries the generation it was meant for and fails with ESTALE in another: what a worker had
@@ -56,6 +71,7 @@
 #define OCTAVO_EIGHTHS		8	/* a whole GPU */
 #define OCTAVO_QUEUES		2	/* 0 control, 1 cursor */
 #define OCTAVO_QUEUE_SIZE_MAX	1024	/* descriptors; the guest may choose less, a power of two */
+#define OCTAVO_IOEVENTFDS_MAX	8	/* eventfds bound to doorbells */
 #define OCTAVO_VECTORS		3	/* one for configuration changes, one a queue */
 #define OCTAVO_HEADS_MAX	4
 #define OCTAVO_MODE_MIN		64	/* pixels, both directions */
@@ -158,7 +174,8 @@ enum {
 /**
  * struct octavo_counters - what happened to a vGPU since it was created; monotonic unless noted
  * @registers:		trapped accesses to BAR0 and configuration space
- * @kicks:		notify writes of the guest
+ * @kicks:		notify writes of the guest: trapped ones, which @registers counts too, and
+ *			those that came by VFIO_DEVICE_IOEVENTFD
  * @interrupts:		eventfd signals towards the guest
  * @resets:		generations begun
  * @window_faults:	faults served in BAR2, whatever their size
@@ -386,10 +403,14 @@ struct octavo_queue {
 #define OCTAVO_QUEUE_GET	_IOWR(OCTAVO_IOC_MAGIC, 0x30, struct octavo_queue)
 
 /**
- * struct octavo_kick - eventfd that a guest's notify write signals
+ * struct octavo_kick - eventfd that a guest's trapped notify write signals
  * @index:	queue
  * @fd:		eventfd, or -1 for none; the module holds a reference until replaced or closed.
  *		A kick that came while there was none signals at once.
+ *
+ * Kicks come in two ways, and a worker must heed both at any time. A notify write that traps to the
+ * VM's owner signals this eventfd. Where the owner has bound the doorbell (VFIO_DEVICE_IOEVENTFD,
+ * see below), the write ends in KVM and is read from the session fd as OCTAVO_EVENT_KICK.
  */
 struct octavo_kick {
 	__u32 index;
@@ -552,6 +573,7 @@ enum {
 	OCTAVO_EVENT_CONSOLE = 7,	/* value 1: somebody looks at the console from now on */
 	OCTAVO_EVENT_WINDOW_LOST = 8,	/* device memory behind BAR2 moved: start, length; map it again */
 	OCTAVO_EVENT_CLOSED = 9,	/* the VM is gone; after it read() gives 0 and poll() POLLHUP */
+	OCTAVO_EVENT_KICK = 10,		/* value: queue whose kick came by VFIO_DEVICE_IOEVENTFD */
 };
 
 /**

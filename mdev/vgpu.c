@@ -244,6 +244,8 @@ static void vgpu_end_open(struct octavo_vgpu_device *vgpu)
 
 	mutex_lock(&vgpu->lock);
 	open_id = vgpu->open_id;
+	/* before the reader is told that the end has come: nothing may follow it */
+	doorbell_close(vgpu);
 	if (vgpu->session) {
 		vgpu_session_cut(vgpu);
 		/* The reader sees CLOSED and then the end, from the session it still holds. */

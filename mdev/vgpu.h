@@ -142,9 +142,19 @@ struct octavo_irq {
 	u16 queue_vector[OCTAVO_QUEUES];
 };
 
+/* One eventfd of the VM's owner; @size 0: none. Under vgpu->lock, but for what rings. */
+struct octavo_doorbell {
+	struct octavo_vgpu_device *vgpu;
+	struct virqfd *virqfd;
+	u32 queue;
+	u32 size;
+	u64 data;
+};
+
 struct octavo_events {
 	spinlock_t lock;
 	wait_queue_head_t wait;
+	unsigned long kicks;	/* bit per queue; atomic, without the lock */
 	u32 generation;
 	u32 pending;		/* bit per OCTAVO_EVENT_* */
 	u32 queues;		/* bit per queue */
@@ -252,6 +262,7 @@ struct octavo_vgpu_device {
 	u8 config[PCI_CFG_SPACE_SIZE];
 
 	struct octavo_irq irq;
+	struct octavo_doorbell doorbells[OCTAVO_IOEVENTFDS_MAX];
 	struct octavo_events events;
 	struct octavo_window_state window;
 	struct octavo_guest guest;
@@ -345,8 +356,13 @@ int irq_kick_set(struct octavo_vgpu_device *vgpu, const struct octavo_kick *kick
 void irq_request(struct octavo_vgpu_device *vgpu);
 u8 irq_isr_take(struct octavo_vgpu_device *vgpu);
 
+/* doorbell.c; vgpu->lock held */
+int doorbell_set(struct octavo_vgpu_device *vgpu, u64 offset, u32 size, u64 data, s32 fd);
+void doorbell_close(struct octavo_vgpu_device *vgpu);
+
 /* events.c */
 void events_init(struct octavo_vgpu_device *vgpu);
+void events_kick(struct octavo_vgpu_device *vgpu, u32 queue);
 void events_restart(struct octavo_vgpu_device *vgpu, u32 generation, bool announce_reset);
 void events_post(struct octavo_vgpu_device *vgpu, u32 type, u64 value, u64 start, u64 length);
 ssize_t events_read(struct octavo_vgpu_device *vgpu, struct octavo_session *session,

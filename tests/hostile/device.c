@@ -63,7 +63,6 @@ static void test_infos(struct vm *vm)
 	irq.index = VFIO_PCI_NUM_IRQS;
 	check_errno(ioctl(vm->device, VFIO_DEVICE_GET_IRQ_INFO, &irq), EINVAL, "no such interrupt");
 	check_errno(ioctl(vm->device, VFIO_DEVICE_GET_PCI_HOT_RESET_INFO, &info), ENOTTY, "hot reset");
-	check_errno(ioctl(vm->device, VFIO_DEVICE_IOEVENTFD, &info), ENOTTY, "ioeventfd");
 }
 
 static void test_edges(struct vm *vm)

@@ -134,6 +134,7 @@ static const struct {
 	{ "registers", test_registers },
 	{ "session", test_session },
 	{ "interrupts", test_interrupts },
+	{ "doorbells", test_doorbells },
 	{ "guest", test_guest },
 	{ "window", test_window },
 	{ "console", test_console },

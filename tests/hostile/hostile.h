@@ -121,6 +121,7 @@ void test_device(void);
 void test_registers(void);
 void test_session(void);
 void test_interrupts(void);
+void test_doorbells(void);
 void test_guest(void);
 void test_window(void);
 void test_console(void);

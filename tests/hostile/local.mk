@@ -4,7 +4,7 @@ noinst_PROGRAMS += hostile
 hostile_SOURCES = tests/hostile/hostile.c tests/hostile/hostile.h tests/hostile/host.c \
 	tests/hostile/vm.c tests/hostile/worker.c tests/hostile/control.c tests/hostile/device.c \
 	tests/hostile/session.c tests/hostile/guest.c tests/hostile/window.c tests/hostile/race.c \
-	tests/hostile/parent.c
+	tests/hostile/parent.c tests/hostile/doorbell.c
 hostile_CPPFLAGS = -I$(top_srcdir) -I$(top_srcdir)/tests/hostile -D_GNU_SOURCE
 hostile_LDADD = -lpthread
 
