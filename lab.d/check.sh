@@ -2,7 +2,7 @@
 # ./lab check: every test of the tree, counted. Sourced, never run.
 #
 # Groups unit and native run in the build root; the others are tests/lab/GROUP/NN-name.{sh,py} and
-# run in host VMs. A lab test's first lines may hold:
+# run in host VMs; qemu-patches has steps in the build root first. A lab test's first lines may hold:
 #   # needs: own-vm     a boot of its own
 #   # needs: bare       that boot without octavo; its packages are in $OCTAVO_BUILD/../packages
 #   # needs: soak       only with --soak
@@ -12,7 +12,9 @@
 #   # kernels: all      on each kernel; else on the first one only, unless --kernel or --soak is given
 #   # limit: 300        seconds until it counts as hung (180)
 
-check_groups=(unit native spine render scheduler operate doorbell packages)
+check_groups=(unit native spine render scheduler operate doorbell packages qemu-patches)
+# These run only when they are named.
+check_named_groups=(qemu-patches)
 check_passed=0
 check_failed=0
 check_series=()	# kernels: --kernel's, or all
@@ -127,6 +129,18 @@ check_native() {
 	done
 }
 
+# What QEMU's own script says of qemu-patches/, and the QEMU that they make.
+check_qemu() {
+	local started=$EPOCHREALTIME
+	if ! (qemu_ensure); then
+		check_result FAIL qemu-patches/build "$started" "$cache/logs/qemu.log"
+		return
+	fi
+	check_result ok qemu-patches/build "$started"
+	check_step qemu-patches/checkpatch bash "$tree/lab.d/qemu-inside" "$tree" "$cache/qemu-work" - \
+		checkpatch || true
+}
+
 test_name() {
 	local name=${1##*/}
 	echo "${name%.*}"
@@ -161,7 +175,10 @@ check_proven() {
 # Whether one of the names given on the command line asks for this test; all do when none is given.
 check_wanted() {
 	local name
-	[[ ${#check_names[@]} -eq 0 ]] && return 0
+	if [[ ${#check_names[@]} -eq 0 ]]; then
+		[[ " ${check_named_groups[*]} " != *" ${1%%/*} "* ]]
+		return
+	fi
 	for name in "${check_names[@]}"; do
 		[[ $1 == "$name" || $1 == "$name"/* ]] && return 0
 	done
@@ -336,6 +353,7 @@ check_main() {
 	if check_wanted_group unit && ! check_any_lab; then
 		check_unit
 	fi
+	check_wanted_group qemu-patches && check_qemu
 	if check_any_lab; then
 		if (lab_ensure); then
 			check_wanted_group unit && check_beside_start
@@ -357,7 +375,10 @@ check_main() {
 
 check_wanted_group() {
 	local name
-	[[ ${#check_names[@]} -eq 0 ]] && return 0
+	if [[ ${#check_names[@]} -eq 0 ]]; then
+		[[ " ${check_named_groups[*]} " != *" $1 "* ]]
+		return
+	fi
 	for name in "${check_names[@]}"; do
 		[[ ${name%%/*} == "$1" ]] && return 0
 	done
