@@ -11,6 +11,7 @@ dist_doc_DATA += \
 	docs/abi.md \
 	docs/architecture.md \
 	docs/comparison.md \
+	docs/doorbell.md \
 	docs/install.md \
 	docs/kubevirt.md \
 	docs/monitoring.md \

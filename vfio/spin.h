@@ -2,7 +2,8 @@
 /*
  * spin.h - how long it pays to look at a queue before asking its driver for a kick
  *
- * A kick costs the guest an exit, QEMU and the module a system call each, and the worker a wake-up.
+ * A kick costs the guest an exit, the worker a wake-up, and with a stock QEMU, QEMU and the module a
+ * system call each (docs/doorbell.md).
  * Where the next request follows the last one soon, looking at the ring for that long costs less.
  * The window follows what happens, as KVM's halt polling does: a request that a window of up to
  * the limit would have caught doubles it, one that comes later than that ends it. So an idle queue

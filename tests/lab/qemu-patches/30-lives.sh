@@ -22,7 +22,7 @@ kicking() {
 # The guest kicks, without an end of its own; sets ping.
 ping_begin() {
 	before=$(counter "$uuid" kicks)
-	guest lives /tmp/vq_ping "$address" 100000000 0 >"$tmp/ping" 2>&1 &
+	guest lives /tmp/vq_ping "$address" 1000000 0 >"$tmp/ping" 2>&1 &
 	ping=$!
 	wait_for 30 "kicks" kicking
 }
