@@ -7,7 +7,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../spine/screen.sh"
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/../doorbell/common.sh"
 
 bars=$(dirname "$(readlink -f "$0")")/../spine/bars.py
 picture_equals() {

@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What the tests of the patched QEMU share. Sourced after lib.sh and doorbell/common.sh, never run.
 
-# counter UUID NAME
-counter() {
-	octavoctl --json show "$1" | jq ".counters.$2"
-}
-
 # Without polling, so that each request is a kick.
 polling_off() {
 	printf '[gpu any]\nbusy-poll = 0 us\n' >/etc/octavo/octavo.conf.d/zz-qemu-patches.conf
