@@ -6,6 +6,7 @@
 #   # needs: own-vm     a boot of its own
 #   # needs: bare       that boot without octavo; its packages are in $OCTAVO_BUILD/../packages
 #   # needs: soak       only with --soak
+#   # needs: quiet      (native) asserts times: not beside the host VM
 #   # needs: proof      not yet seen to hold in the lab: only with --soak or by its full name
 #   # needs: restart    run twice, OCTAVO_PHASE=before and =after a restart of the host VM
 #   # kernel: 7.3       only on this kernel
@@ -88,7 +89,7 @@ check_beside_start() {
 		trap '' INT	# check_beside_kill ends it
 		check_passed=0 check_failed=0 check_limit=2700
 		renice -n 19 -p "$BASHPID" >/dev/null
-		check_unit
+		check_others
 		echo "$check_passed $check_failed" >"$check_log/beside.count"
 	) >"$check_log/beside.log" 2>&1 </dev/null &
 	check_beside=$!
@@ -114,12 +115,19 @@ check_beside_kill() {
 	return 0
 }
 
+# check_native quiet|other: the native tests that need the machine for themselves, or the others
 check_native() {
-	local test started log
+	local test quiet started log
 	[[ -d $tree/tests/native ]] || return 0
-	check_step native/build bash "$tree/lab.d/unit-inside" "$tree" "$build" native-build || return 0
+	if [[ ! ${check_native_made:-} ]]; then
+		check_step native/build bash "$tree/lab.d/unit-inside" "$tree" "$build" native-build || return 0
+		check_native_made=1
+	fi
 	for test in "$tree"/tests/native/[0-9]*.sh "$tree"/tests/native/[0-9]*.py; do
 		[[ -f $test ]] || continue
+		quiet=other
+		test_needs "$test" quiet && quiet=quiet
+		[[ $quiet == "$1" ]] || continue
 		check_wanted "native/$(test_name "$test")" || continue
 		[[ -z $check_soak ]] && test_needs "$test" soak && continue
 		check_proven "$test" "native/$(test_name "$test")" || continue
@@ -127,6 +135,13 @@ check_native() {
 			env OCTAVO_TREE="$tree" OCTAVO_BUILD="$build/native" OCTAVO_OUT="$out" \
 			OCTAVO_SOAK="$check_soak" "$(test_runner "$test")" "$test" || true
 	done
+}
+
+# What needs no VM and asserts no times.
+check_others() {
+	check_wanted_group unit && check_unit
+	check_wanted_group native && check_native other
+	return 0
 }
 
 # What QEMU's own script says of qemu-patches/, and the QEMU that they make.
@@ -348,15 +363,12 @@ check_main() {
 	check_log=$out/logs/$(date +%Y%m%d-%H%M%S)-check
 	mkdir -p "$check_log" "$build"
 	ln -sfn "${check_log##*/}" "$out/logs/latest-check"
-	# What asserts a rate has the machine to itself.
-	check_wanted_group native && check_native
-	if check_wanted_group unit && ! check_any_lab; then
-		check_unit
-	fi
+	check_wanted_group native && check_native quiet
+	check_any_lab || check_others
 	check_wanted_group qemu-patches && check_qemu
 	if check_any_lab; then
 		if (lab_ensure); then
-			check_wanted_group unit && check_beside_start
+			check_beside_start
 			for name in "${check_series[@]}"; do
 				check_lab "$name"
 			done

@@ -3,6 +3,7 @@
 # needs: proof
 # The slice layer on lavapipe: memory share, submissions, waits before signals, threads; then the
 # same under Khronos' validation, above and below, which must find nothing.
+# needs: quiet
 # limit: 600
 set -euo pipefail
 . "$OCTAVO_TREE/tests/native/layer.sh"

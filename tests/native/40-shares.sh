@@ -4,6 +4,7 @@
 # Time slices hold, from work that clients completed: the cases of ./lab bench shares, shorter and
 # with a wide margin, since others may use this machine at the same time; without slices that hold
 # 1 ms against 20 ms would still give 5 % in place of 50, and 10/90 50.
+# needs: quiet
 # limit: 600
 set -euo pipefail
 . "$OCTAVO_TREE/tests/native/layer.sh"

@@ -3,6 +3,7 @@
 # octavod's metrics endpoint without a module, then the same server over a made-up host of 8 vGPUs:
 # format, listener and limits, a real Prometheus with the alert rules and the dashboard's queries, the
 # status page in a real browser, the journal's catalog.
+# needs: quiet
 # limit: 240
 set -euo pipefail
 . "$OCTAVO_TREE/tests/native/daemon.sh"
