@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 400
 # While a vGPU's gate is closed in the middle of its work, all that needs no GPU goes on: the cursor
 # moves, and a guest that restarts finds its device. Its work goes on when the gate opens.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 300
 # A request, a backing page and a blob that point into a BAR2, the vGPU's own or another's, give
 # errors; nothing waits for itself, and the device serves on.

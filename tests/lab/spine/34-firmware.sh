@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 600
 # UEFI firmware finds the vGPU and draws on it before any system runs.
 # The guest's CPU is emulated: where the host VM is emulated too, its QEMU (11.1, TCG with SVM) ends
