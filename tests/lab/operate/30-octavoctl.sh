@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 480
 # Every command of octavoctl when there is no daemon, no permission, no GPU, no such vGPU, a vGPU in
 # use, a dead worker and eight vGPUs: its status, its message, and JSON as the schema has it.
