@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
 # limit: 1500
 # libvirt makes and keeps vGPUs, and the examples of libvirt-xml/ start: console, locked memory, two
 # vGPUs, plugging in and out; saving is refused with a reason; reboot, reset and destroy leave it whole.
