@@ -108,7 +108,7 @@ check_beside_end() {
 # A step's timeout leads a process group too, which it ends when it is told to end.
 check_beside_kill() {
 	local steps
-	steps=$(pgrep -P "$check_beside")
+	steps=$(pgrep -P "$check_beside") || true
 	kill -KILL "$check_beside" 2>/dev/null
 	# shellcheck disable=SC2086
 	kill -TERM $steps 2>/dev/null

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: proof
 # limit: 400
 # Piglit's shader tests, those of a few folders that a guest of the lab runs in two minutes, all
 # pass on virgl.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: proof
 # limit: 900
 # octavod that is killed or stands still costs order, not progress: guests go on computing, no gate
 # stays closed, and their shares hold again with the next one.

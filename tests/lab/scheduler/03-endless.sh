@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: proof
 # limit: 900
 # Work that never ends is ended by the watchdog, named, and its vGPU held off when it does so again;
 # the guest beside it goes on.
