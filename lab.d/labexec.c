@@ -24,6 +24,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -736,7 +737,7 @@ static int run_main(int argc, char **argv)
 			{ .fd = accepted && input ? STDIN_FILENO : -1, .events = POLLIN },
 			{ .fd = accepted ? signals : -1, .events = POLLIN },
 		};
-		int ret, timeout = accepted && !restarts ? -1 : 100;
+		int ret, unread, timeout = accepted && !restarts ? -1 : 100;
 
 		if (poll(pfd, 3, timeout) < 0 && errno != EINTR)
 			die(1, "poll: %s", strerror(errno));
@@ -744,8 +745,10 @@ static int run_main(int argc, char **argv)
 			die(EXIT_NO_ANSWER, "the machine did not come back within %d s", wait_s);
 		if (!accepted && now_ms() > deadline)
 			die(EXIT_NO_ANSWER, "the machine's agent did not answer within %d s", wait_s);
+		/* nothing is sent to who takes nothing: it would be waited for without end */
 		if (!accepted && now_ms() > resend) {
-			request_send(fd, session, tty, argv + count + 1);
+			if (!ioctl(fd, SIOCOUTQ, &unread) && !unread)
+				request_send(fd, session, tty, argv + count + 1);
 			resend = now_ms() + RESEND_MS;
 		}
 		while ((ret = frame_read(fd, &reader)) > 0) {
