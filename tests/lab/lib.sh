@@ -166,6 +166,21 @@ vgpu_worker() {
 	return 0
 }
 
+# vgpu_is UUID STATE: whether octavod has it in that state
+vgpu_is() {
+	[[ $(octavoctl --json show "$1" | jq -r .state) == "$2" ]]
+}
+
+# vgpu_counter UUID NAME: one of its counters, of mdev/octavo.h or the scheduler
+vgpu_counter() {
+	octavoctl --json show "$1" | jq ".counters.$2"
+}
+
+# vgpu_counted UUID NAME N: whether it has counted beyond N
+vgpu_counted() {
+	[[ $(vgpu_counter "$1" "$2") -gt $3 ]]
+}
+
 # worker_replaced UUID OLD: whether another process than OLD serves it
 worker_replaced() {
 	local now
@@ -212,6 +227,11 @@ screendump() {
 # screen_size FILE.ppm: WIDTHxHEIGHT
 screen_size() {
 	head -c 64 "$1" | tr '\n' ' ' | awk '{ print $2 "x" $3 }'
+}
+
+# screen_shades FILE.ppm BYTES: how many colours there are in its middle, in so many bytes
+screen_shades() {
+	tail -c "+$(($(stat -c %s "$1") / 2))" "$1" | head -c "$2" | xxd -p -c 3 | sort -u | wc -l
 }
 
 # ---- what the host holds: taken before a test, compared after it

@@ -30,11 +30,7 @@ note "without event indexes: $output"
 note "a worker's death and a reset in the middle"
 guest hunt taskset -c 0 /tmp/vq_ping "$address" 1000000 0-500 >"$tmp/ping" 2>&1 &
 ping=$!
-before=$(octavoctl --json show "$uuid" | jq .counters.kicks)
-moved() {
-	[[ $(octavoctl --json show "$uuid" | jq .counters.kicks) -gt $before ]]
-}
-wait_for 20 "kicks" moved
+wait_for 20 "kicks" vgpu_counted "$uuid" kicks "$(vgpu_counter "$uuid" kicks)"
 worker=$(vgpu_worker "$uuid")
 kill -KILL "$worker"
 rc=0

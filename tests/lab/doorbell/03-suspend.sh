@@ -21,7 +21,7 @@ uuid=$(vgpu_create 1_4)
 guest-start --kernel 7.3 --display sleeper "$uuid"
 guest_paints sleeper
 for ((i = 1; i <= cycles; i++)); do
-	before=$(counter "$uuid" kicks)
+	before=$(vgpu_counter "$uuid" kicks)
 	# returns when the guest has resumed
 	guest sleeper sh -c 'echo mem >/sys/power/state' >"$tmp/suspend" 2>&1 &
 	suspend=$!
@@ -30,7 +30,7 @@ for ((i = 1; i <= cycles; i++)); do
 	wait_for 30 "the guest's resumption" vm_status sleeper running
 	wait "$suspend" || fail "the guest did not suspend: $(cat "$tmp/suspend")"
 	guest_paints sleeper
-	assert_within "kicks in cycle $i" "$(($(counter "$uuid" kicks) - before))" 1 1000000
+	assert_within "kicks in cycle $i" "$(($(vgpu_counter "$uuid" kicks) - before))" 1 1000000
 	note "suspended and resumed, $i of $cycles"
 done
 assert_ok guest-stop sleeper

@@ -33,7 +33,7 @@ for ((i = 1; i <= cycles; i++)); do
 	assert_ok qmp plug '{"execute":"device_del","arguments":{"id":"cpu1"}}'
 	wait_for 60 "its leave" cpu_is_gone
 	kill -0 "$ping" 2>/dev/null || fail "a kick was lost: $(cat "$tmp/ping")"
-	wait_for 20 "kicks from the other CPU" kicks_beyond "$uuid" $(($(counter "$uuid" kicks) + 100))
+	wait_for 20 "kicks from the other CPU" vgpu_counted "$uuid" kicks $(($(vgpu_counter "$uuid" kicks) + 100))
 	assert_ok guest plug pkill -KILL -x vq_ping
 	wait "$ping" || true
 	note "unplugged while it kicked, $i of $cycles"

@@ -10,22 +10,13 @@ ping_prepare() {
 	assert_ok guest "$1" sh -c "echo $address >/sys/bus/pci/devices/$address/driver/unbind"
 }
 
-# counter UUID NAME
-counter() {
-	octavoctl --json show "$1" | jq ".counters.$2"
-}
-
-kicks_beyond() {
-	[[ $(counter "$1" kicks) -gt $2 ]]
-}
-
 # kicking_begin NAME UUID [CPU]: the guest kicks, with no end of its own. Sets ping, the process.
 kicking_begin() {
 	local before
-	before=$(counter "$2" kicks)
+	before=$(vgpu_counter "$2" kicks)
 	guest "$1" taskset -c "${3:-0}" /tmp/vq_ping "$address" 1000000 0-500 >"$tmp/ping" 2>&1 &
 	ping=$!
-	wait_for 30 "kicks of $1" kicks_beyond "$2" $((before + 20))
+	wait_for 30 "kicks of $1" vgpu_counted "$2" kicks $((before + 20))
 }
 
 # lives_while_kicking NAME UUID: whatever ends while that guest kicks, nothing hangs, and what comes

@@ -10,7 +10,6 @@ set -euo pipefail
 unit_of() { echo "octavo-vgpu@$1.service"; }
 unit_has() { systemctl show -P "$2" "$(unit_of "$1")"; }
 status_of() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; }
-state_is() { [[ $(octavoctl --json show "$1" | jq -r .state) == "$2" ]]; }
 no_units() { [[ -z $(systemctl list-units --all --plain --no-legend 'octavo-vgpu@*') ]]; }
 
 dropins=/run/systemd/system/octavo-vgpu@.service.d
@@ -34,7 +33,7 @@ uuid=$(vgpu_create 1_4)
 other=$(vgpu_create 1_8 "$parent")
 guest-start --mem 512 --display one "$uuid"
 guest-start --no-wait two "$other"
-wait_for 30 "the second to be served" state_is "$other" open
+wait_for 30 "the second to be served" vgpu_is "$other" open
 # from the open to the worker's READY, which the open waits for
 note "$(journalctl -u octavod -u "$(unit_of "$uuid")" -u "$(unit_of "$other")" -b -o short-monotonic | grep -E 'opened by|serves session|Starting|Started' | sed 's/octavo-host //')"
 worker=$(unit_has "$uuid" MainPID)
@@ -104,11 +103,11 @@ note "a killed worker is replaced, in a unit of the same name"
 kill -KILL "$worker"
 replaced() { local now; now=$(unit_has "$uuid" MainPID); [[ $now -gt 0 && $now != "$worker" ]]; }
 wait_for 20 "a replacement" replaced
-wait_for 20 "the guest to be told" state_is "$uuid" needs-reset
+wait_for 20 "the guest to be told" vgpu_is "$uuid" needs-reset
 device=$(guest_virtio one)
 guest_driver one unbind "$device"
 guest_driver one bind "$device"
-wait_for 30 "the guest's reset" state_is "$uuid" open
+wait_for 30 "the guest's reset" vgpu_is "$uuid" open
 guest_paints one
 
 note "octavod stops: the worker does not, and the next octavod adopts it, gate and all"
@@ -140,7 +139,7 @@ mkdir -p "$dropins"
 printf '[Service]\nMemoryMax=777M\n' >"$dropins/90-test.conf"
 systemctl daemon-reload
 guest-start --no-wait three "$uuid"
-wait_for 20 "it to be served" state_is "$uuid" open
+wait_for 20 "it to be served" vgpu_is "$uuid" open
 assert_eq "memory" "$(unit_has "$uuid" MemoryMax)" $((777 << 20))
 guest-stop three
 wait_for 20 "the unit to be gone" no_units

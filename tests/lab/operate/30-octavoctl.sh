@@ -106,14 +106,12 @@ note "a dead worker"
 kill -KILL "$(vgpu_worker "$uuid")"
 json show "$uuid"
 expect 0 "$uuid.*(unserved|needs-reset|open)" octavoctl list
-needs_reset() { [[ $(octavoctl --json show "$uuid" | jq -r .state) == needs-reset ]]; }
-wait_for 20 "a replacement" needs_reset
+wait_for 20 "a replacement" vgpu_is "$uuid" needs-reset
 json show "$uuid"
 json_all
 expect 0 "worker-lost +$uuid" octavoctl log
 guest-stop busy
-idle() { [[ $(octavoctl --json show "$uuid" | jq -r .state) == idle ]]; }
-wait_for 20 "the vGPU to be idle" idle
+wait_for 20 "the vGPU to be idle" vgpu_is "$uuid" idle
 assert_ok octavoctl remove "$uuid"
 
 note "eight vGPUs"

@@ -58,14 +58,14 @@ assert_ok virsh nodedev-start "$device"
 assert_ok virsh nodedev-autostart "$device"
 assert_match "autostart" "$(virsh nodedev-info "$device")" 'Autostart: +yes'
 assert_match "mdevctl's view" "$(mdevctl list -d)" "$uuid.*auto"
-assert_ok state_is "$uuid" idle
+assert_ok vgpu_is "$uuid" idle
 assert_ok virsh nodedev-autostart --disable "$device"
 
 note "a VM whose console is its vGPU"
 domain domain-console desktop "$uuid"
 assert_ok virsh start desktop
 assert_ok agent desktop -w 300 -- sh -c "$has_vgpu"
-assert_ok state_is "$uuid" open
+assert_ok vgpu_is "$uuid" open
 assert_eq "name of the VM" "$(octavoctl --json show "$uuid" | jq -r .opener_name)" desktop
 assert_eq "locked memory: the guest's and 1 GiB" "$(locked_bytes desktop)" $(((768 + 1024) << 20))
 display=$(virsh -q domdisplay desktop)
@@ -99,26 +99,26 @@ booted() { [[ $(timeout 20 "$lab/labexec" run -w 15 "$work/desktop"/lab{0,1,2,3}
 again() { booted && timeout 30 "$lab/labexec" run -w 20 "$work/desktop"/lab{0,1,2,3} -- sh -c "$has_vgpu" </dev/null; }
 wait_for 300 "the guest after the reset" again
 assert_ok virsh destroy desktop
-wait_for 20 "the vGPU to be idle" state_is "$uuid" idle
+wait_for 20 "the vGPU to be idle" vgpu_is "$uuid" idle
 assert_ok virsh start --paused desktop
-assert_ok state_is "$uuid" open
+assert_ok vgpu_is "$uuid" open
 assert_ok virsh destroy desktop
-wait_for 20 "the vGPU to be idle" state_is "$uuid" idle
+wait_for 20 "the vGPU to be idle" vgpu_is "$uuid" idle
 
 note "two vGPUs in a VM, and a limit of the operator's own"
 second=$(vgpu_create 1_8)
 domain domain-two twin "$uuid" "$second"
 assert_ok virsh start --paused twin
-assert_ok state_is "$uuid" open
-assert_ok state_is "$second" open
+assert_ok vgpu_is "$uuid" open
+assert_ok vgpu_is "$second" open
 assert_ok virsh destroy twin
-wait_for 20 "the vGPU to be idle" state_is "$uuid" idle
+wait_for 20 "the vGPU to be idle" vgpu_is "$uuid" idle
 domain domain-memlock limited "$uuid"
 assert_ok virsh start --paused limited
 assert_eq "locked memory: hard_limit" "$(locked_bytes limited)" $((3072 << 20))
 assert_ok virsh destroy limited
-wait_for 20 "the vGPU to be idle" state_is "$uuid" idle
-wait_for 20 "the second to be idle" state_is "$second" idle
+wait_for 20 "the vGPU to be idle" vgpu_is "$uuid" idle
+wait_for 20 "the second to be idle" vgpu_is "$second" idle
 assert_ok vgpu_remove "$second"
 
 note "plugged in and out of a running VM"
@@ -133,7 +133,7 @@ for ((i = 1; i <= cycles; i++)); do
 	wait_for 60 "the vGPU in the guest" plugged
 	assert_ok virsh detach-device later "$work/hostdev.xml"
 	wait_for 60 "its leave from the domain" unplugged
-	wait_for 20 "the vGPU to be idle" state_is "$uuid" idle
+	wait_for 20 "the vGPU to be idle" vgpu_is "$uuid" idle
 	note "$i of $cycles"
 done
 assert_eq "the guest's PCI devices of ours" "$(agent later -w 20 -- lspci -d 1af4:1050)" ""

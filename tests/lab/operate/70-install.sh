@@ -84,8 +84,7 @@ wait_for 240 "the guest" up
 kill -0 "$qemu" || fail "QEMU ended: $(cat "$tmp/qemu.log")"
 assert_match "the guest's device" \
 	"$("$lab/labexec" run -w 20 "$tmp"/lab{0,1,2,3} -- lspci -k -d 1af4:1050 </dev/null)" 'Kernel driver in use: virtio-pci'
-opened() { [[ $(octavoctl --json show "$uuid" | jq -r .state) == open ]]; }
-wait_for 20 "the vGPU to be open" opened
+wait_for 20 "the vGPU to be open" vgpu_is "$uuid" open
 document define
 assert_match "what mdevctl keeps" "$(mdevctl list -d)" "$uuid $gpu $type auto"
 

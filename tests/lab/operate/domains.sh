@@ -49,4 +49,3 @@ domains_remove() {
 }
 
 has_vgpu='lspci -k -d 1af4:1050 | grep -q "Kernel driver in use: virtio-pci"'
-state_is() { [[ $(octavoctl --json show "$1" | jq -r .state) == "$2" ]]; }

@@ -54,7 +54,7 @@ ping_prepare caller
 guest caller /tmp/vq_ping "$address" 1000000 5000 >"$tmp/ping" 2>&1 &
 ping=$!
 painted() { guest painter cat /tmp/painted; }
-kicks() { octavoctl --json show "$caller" | jq .counters.kicks; }
+kicks() { vgpu_counter "$caller" kicks; }
 # more_than NUMBER CMD: CMD prints a larger one
 more_than() { [[ $("$2") -gt $1 ]]; }
 wait_for 60 "pictures" more_than 0 painted
@@ -64,7 +64,7 @@ assert_match "a worker each" "$workers" '^[0-9]+ [0-9]+$'
 
 note "the upgrade"
 daemon=$(systemctl show -p MainPID --value octavod)
-resets=$(octavoctl --json show "$caller" | jq .counters.resets)
+resets=$(vgpu_counter "$caller" resets)
 octavo_install "$tmp/release"
 assert_eq "version of octavo" "$(dpkg-query -W -f '${Version}' octavo)" "$new"
 replaced() { [[ $(systemctl show -p MainPID --value octavod) != "$daemon" ]] && octavoctl list; }
@@ -85,17 +85,16 @@ done
 wait_for 60 "more pictures" more_than "$(painted)" painted
 wait_for 60 "more kicks" more_than "$(kicks)" kicks
 kill -0 "$ping" || fail "requests went unanswered: $(cat "$tmp/ping")"
-assert_eq "resets of its vGPU" "$(octavoctl --json show "$caller" | jq .counters.resets)" "$resets"
+assert_eq "resets of its vGPU" "$(vgpu_counter "$caller" resets)" "$resets"
 assert_eq "errors of the painter's driver" "$(guest painter dmesg | grep -E 'drm.*(ERROR|response|timed out)' || true)" ""
 
 note "the next open is served by the new program"
 guest caller pkill -x vq_ping
 wait "$ping" || true
 guest-stop caller
-idle() { [[ $(octavoctl --json show "$caller" | jq -r .state) == idle ]]; }
-wait_for 20 "the vGPU to be idle" idle
+wait_for 20 "the vGPU to be idle" vgpu_is "$caller" idle
 guest-start --no-wait --mem 512 caller "$caller"
-opened() { [[ $(octavoctl --json show "$caller" | jq -r .state) == open && $(vgpu_worker "$caller") ]]; }
+opened() { vgpu_is "$caller" open && [[ $(vgpu_worker "$caller") ]]; }
 wait_for 20 "it to be open again" opened
 assert_match "its worker's program" "$(readlink "/proc/$(vgpu_worker "$caller")/exe")" '/octavo-vgpu$'
 guest-stop caller painter

@@ -22,6 +22,6 @@ for time in first second; do
 	note "the $time picture: $(cat "$tmp/bars")"
 	[[ $time == second ]] || assert_ok guest-restart picture
 done
-assert_within "kicks" "$(counter "$uuid" kicks)" 1 1000000
+assert_within "kicks" "$(vgpu_counter "$uuid" kicks)" 1 1000000
 assert_ok guest-stop picture
 assert_ok vgpu_remove "$uuid"

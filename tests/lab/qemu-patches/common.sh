@@ -16,12 +16,12 @@ polling_back() {
 # trapped, as the module did. It pauses for long enough that the worker waits for each of them.
 kicks_of() {
 	local before_told before_trapped output
-	before_told=$(counter "$2" kicks)
-	before_trapped=$(counter "$2" registers)
+	before_told=$(vgpu_counter "$2" kicks)
+	before_trapped=$(vgpu_counter "$2" registers)
 	output=$(guest "$1" /tmp/vq_ping "$address" "$3" 1000-1500) || fail "the guest's requests: $output"
 	note "$1: $output"
 	kicks=$(sed -n 's/.* kicks \([0-9]*\) .*/\1/p' <<<"$output")
-	told=$(($(counter "$2" kicks) - before_told))
-	trapped=$(($(counter "$2" registers) - before_trapped))
+	told=$(($(vgpu_counter "$2" kicks) - before_told))
+	trapped=$(($(vgpu_counter "$2" registers) - before_trapped))
 	note "$1: $kicks kicks by the guest, $told told to the module, $trapped accesses trapped"
 }

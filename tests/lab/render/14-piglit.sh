@@ -26,5 +26,5 @@ for folder in "${folders[@]}"; do
 	assert_within "$folder: tests that passed" "$ran" 4 1000
 	note "$folder: $ran passed"
 done
-turns=$(octavoctl --json show "$uuid" | jq .counters.gpu_turns)
+turns=$(vgpu_counter "$uuid" gpu_turns)
 [[ $turns -gt 100 ]] || fail "the tests had $turns turns on the GPU: they ran elsewhere"

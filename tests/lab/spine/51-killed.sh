@@ -21,12 +21,7 @@ boot=$(guest victim cat /proc/sys/kernel/random/boot_id)
 note "worker"
 old=$(vgpu_worker "$uuid")
 kill -KILL "$old"
-replaced() {
-	local now
-	now=$(vgpu_worker "$uuid")
-	[[ $now && $now != "$old" ]]
-}
-wait_for 20 "a replacement of the worker" replaced
+wait_for 20 "a replacement of the worker" worker_replaced "$uuid" "$old"
 # The dead worker's picture stays until the driver resets the device.
 guest victim pkill -x modetest || true
 virtio=$(guest_virtio victim)
@@ -48,7 +43,6 @@ assert_eq "worker of the running guest" "$(vgpu_worker "$uuid")" "$worker"
 guest_paints victim
 assert_eq "boot of the guest, through all of it" "$(guest victim cat /proc/sys/kernel/random/boot_id)" "$boot"
 # The new daemon looks after what the old one began.
-old=$worker
 kill -KILL "$worker"
-wait_for 20 "a replacement of the adopted worker" replaced
+wait_for 20 "a replacement of the adopted worker" worker_replaced "$uuid" "$worker"
 assert_ok guest-stop victim
