@@ -187,13 +187,15 @@ check_proven() {
 	return 1
 }
 
+# Whether a group runs when no name is given.
+check_by_default() {
+	[[ " ${check_named_groups[*]} " != *" $1 "* ]]
+}
+
 # Whether one of the names given on the command line asks for this test; all do when none is given.
 check_wanted() {
 	local name
-	if [[ ${#check_names[@]} -eq 0 ]]; then
-		[[ " ${check_named_groups[*]} " != *" ${1%%/*} "* ]]
-		return
-	fi
+	[[ ${#check_names[@]} -eq 0 ]] && { check_by_default "${1%%/*}"; return; }
 	for name in "${check_names[@]}"; do
 		[[ $1 == "$name" || $1 == "$name"/* ]] && return 0
 	done
@@ -372,10 +374,8 @@ check_main() {
 			for name in "${check_series[@]}"; do
 				check_lab "$name"
 			done
-			if [[ ${check_beside:-} ]]; then
-				say "check: the host VM is through, waiting for what ran beside it"
-				check_beside_end || die "what ran beside the host VM was ended: see $check_log/beside.log"
-			fi
+			say "check: the host VM is through, waiting for what ran beside it"
+			check_beside_end || die "what ran beside the host VM was ended: see $check_log/beside.log"
 		else
 			check_result FAIL "build for the host VM" "$started" "$build/build.log"
 			check_show "$build/build.log" 25
@@ -387,10 +387,7 @@ check_main() {
 
 check_wanted_group() {
 	local name
-	if [[ ${#check_names[@]} -eq 0 ]]; then
-		[[ " ${check_named_groups[*]} " != *" $1 "* ]]
-		return
-	fi
+	[[ ${#check_names[@]} -eq 0 ]] && { check_by_default "$1"; return; }
 	for name in "${check_names[@]}"; do
 		[[ ${name%%/*} == "$1" ]] && return 0
 	done
