@@ -7,7 +7,7 @@
 #   # needs: bare       that boot without octavo; its packages are in $OCTAVO_BUILD/../packages
 #   # needs: soak       only with --soak
 #   # needs: quiet      (native) asserts times: not beside the host VM
-#   # needs: proof      not yet seen to hold in the lab: only with --soak or by its full name
+#   # needs: proof      not yet seen to hold in the lab: only with --soak or when GROUP/NN is named
 #   # needs: restart    run twice, OCTAVO_PHASE=before and =after a restart of the host VM
 #   # kernel: 7.3       only on this kernel
 #   # kernels: all      on each kernel; else on the first one only, unless --kernel or --soak is given
@@ -181,8 +181,12 @@ test_needs() {
 
 # Whether a test counts: one that was never seen to hold says nothing when it fails.
 check_proven() {
-	[[ $check_soak || " ${check_names[*]} " == *" $2 "* ]] && return 0
+	local name
+	[[ $check_soak ]] && return 0
 	test_needs "$1" proof || return 0
+	for name in "${check_names[@]}"; do
+		[[ $name == */* ]] && check_named "$2" "$name" && return 0
+	done
 	say "not run: $2 (not yet seen to hold; give its name to run it)"
 	return 1
 }
@@ -192,12 +196,17 @@ check_by_default() {
 	[[ " ${check_named_groups[*]} " != *" $1 "* ]]
 }
 
+# check_named TEST NAME: GROUP, GROUP/NN or GROUP/NN-name
+check_named() {
+	[[ $1 == "$2" || $1 == "$2"/* || $1 == "$2"-* ]]
+}
+
 # Whether one of the names given on the command line asks for this test; all do when none is given.
 check_wanted() {
 	local name
 	[[ ${#check_names[@]} -eq 0 ]] && { check_by_default "${1%%/*}"; return; }
 	for name in "${check_names[@]}"; do
-		[[ $1 == "$name" || $1 == "$name"/* ]] && return 0
+		check_named "$1" "$name" && return 0
 	done
 	return 1
 }
@@ -210,7 +219,7 @@ check_lab_run() {
 
 # Run one lab test in the VM that is up. Sets vm_dirty when the next one needs a fresh VM.
 check_lab_test() {
-	local test=$1 series=$2 name started=$EPOCHREALTIME limit log rc=0
+	local test=$1 series=$2 name started=$EPOCHREALTIME limit log rc=0 died=0
 	name=${test#"$tree/tests/lab/"}
 	name=${name%.*}
 	limit=$(test_header "$test" limit 180)
@@ -230,7 +239,24 @@ check_lab_test() {
 	case $rc in
 	123) echo "the host VM restarted during this test" >>"$log" ;;
 	124 | 137) echo "the host VM no longer answers" >>"$log" ;;
-	125) echo "the host VM died during this test: see $vm_log/console.log" >>"$log" ;;
+	125)
+		vm_died || died=$?
+		{
+			echo "the host VM died during this test (its QEMU ended with status $died): see $vm_log/console.log"
+			tail -n 6 "$vm_log/console.log"
+			tail -n 3 "$vm_log/qemu.log"
+		} >>"$log"
+		# A kernel that panics ends QEMU with status 0. Any other end is the emulator's own, and no
+		# word on the test: told of, and not taken twice.
+		if [[ $died -ne 0 && ! ${check_again:-} ]]; then
+			say "the host VM's emulator ended with status $died in $name, which runs once more: $(tail -n 1 "$vm_log/qemu.log")"
+			vm_kill
+			if vm_start "$series" check; then
+				check_again=1 check_lab_test "$test" "$series"
+				return
+			fi
+		fi
+		;;
 	esac
 	check_result FAIL "$name [$series]" "$started" "$log"
 	check_show "$log"

@@ -15,7 +15,7 @@ demo_main() {
 	trap 'vm_kill; exit 130' INT
 	trap 'vm_kill; exit 143' TERM HUP
 	vm_start "$series" demo || exit 1
-	vm_exec -- bash "$tree/tests/lab/demo" || rc=$?
+	vm_exec -- env OCTAVO_ELAPSED="$(elapsed "$lab_started")" bash "$tree/tests/lab/demo" || rc=$?
 	vm_stop
 	say "demo: done after $(elapsed "$started") s; pictures and table are in $out/demo"
 	exit "$rc"

@@ -132,6 +132,11 @@ vm_alive() {
 	[[ -n $vm_pid ]] && kill -0 "$vm_pid" 2>/dev/null
 }
 
+# vm_died: its QEMU has ended; how, as the status
+vm_died() {
+	wait "$vm_pid"
+}
+
 # Power the VM off; what it logged is in $vm_log afterwards, also when it had died before.
 vm_stop() {
 	local started=$EPOCHREALTIME i

@@ -10,7 +10,18 @@ set -euo pipefail
 
 held=$tmp/gate-held
 daemon=
-trap 'rm -f "$held"; [[ ! $daemon ]] || kill -CONT "$daemon"; systemctl service-watchdogs yes' EXIT
+# systemd takes a daemon that stood still for a hung one until it hears from it again.
+daemon_goes_on() {
+	[[ $daemon ]] || return 0
+	kill -CONT "$daemon"
+	wait_for 30 "octavod's sign of life" daemon_heard
+	systemctl service-watchdogs yes
+	daemon=
+}
+daemon_heard() {
+	[[ $(systemctl show -p WatchdogTimestampMonotonic octavod) != "$heard" ]]
+}
+trap 'rm -f "$held"; daemon_goes_on' EXIT
 # close_gate: until open_gate. octavod must not open it: it stands still meanwhile.
 close_gate() {
 	local worker
@@ -19,6 +30,7 @@ close_gate() {
 	systemctl service-watchdogs no
 	daemon=$(systemctl show -p MainPID --value octavod)
 	kill -STOP "$daemon"
+	heard=$(systemctl show -p WatchdogTimestampMonotonic octavod)
 	touch "$held"
 	rm -f "$tmp/holder"
 	python3 "$here/hold_gate.py" "$worker" "$held" >"$tmp/holder" 2>&1 &
@@ -28,8 +40,7 @@ close_gate() {
 open_gate() {
 	rm -f "$held"
 	wait "$holder" || fail "the gate was not held: $(cat "$tmp/holder")"
-	kill -CONT "$daemon"
-	systemctl service-watchdogs yes
+	daemon_goes_on
 }
 here=$(dirname "$(readlink -f "$0")")
 spine=$here/../spine

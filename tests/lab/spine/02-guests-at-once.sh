@@ -5,10 +5,13 @@
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 
-guest-start --no-wait --mem 512 --kernel 6.12 one
-guest-start --no-wait --mem 512 --kernel 7.3 two
-assert_match "kernel of one" "$(guest-exec -w 150 one -- uname -r)" '^6\.12\.'
-assert_match "kernel of two" "$(guest-exec -w 150 two -- uname -r)" '^7\.3\.'
+guest-start --mem 512 --kernel 6.12 one &
+one=$!
+guest-start --mem 512 --kernel 7.3 two &
+two=$!
+wait "$one" && wait "$two" || fail "a guest did not come up"
+assert_match "kernel of one" "$(guest one uname -r)" '^6\.12\.'
+assert_match "kernel of two" "$(guest two uname -r)" '^7\.3\.'
 assert_fails "runs already" guest-start one
 assert_fails "no running guest" guest-exec three -- true
 assert_ok guest-stop --all
