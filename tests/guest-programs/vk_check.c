@@ -3,11 +3,12 @@
  * vk_check: computes on a Vulkan device and compares every word with the CPU's
  *
  *	vk_check [--elements N] [--rounds N] [--dispatches N] [--empty N] [--device WORD]
- *		 [--seconds S] [--bandwidth MIB] [--churn N] [--fill]
+ *		 [--seconds S [--deep N]] [--bandwidth MIB] [--churn N] [--fill]
  *
- * Prints device and driver, "exact: N of N words", and with more dispatches than one the median
- * time of a dispatch with its fence. --seconds dispatches for that long and prints how many ended in
- * the middle three quarters of it. --empty does the same with submissions of nothing.
+ * Prints device and driver, "exact: N of N words" (65 of them after much work), and with more
+ * dispatches than one the median time of a dispatch with its fence. --seconds dispatches for that
+ * long, with --deep N submissions under way, and prints how many ended in the middle three quarters
+ * of it. --empty measures submissions of nothing.
  * --bandwidth copies that much into and out of memory that the GPU shares, already touched; with
  * --churn that much is allocated, touched and freed N times instead. --fill
  * allocates buffers of 4 MiB until that fails, looks for words that are not zero in each, and
@@ -24,6 +25,10 @@
 
 #define FILL_BYTES	(4u << 20)
 #define FILL_MAX	4096
+/* The CPU is the slower one: beyond so many rounds it checks a word in so many, of all lanes. */
+#define CHECK_ALL	(1ull << 26)
+#define CHECK_STEP	1009u
+#define DEEP_MAX	64
 #define PATTERN		0x5ec4e75u	/* what the next tenant must not find */
 
 #define CHECK(call)                                                                                \
@@ -36,10 +41,10 @@
 	} while (0)
 
 static struct {
-	uint32_t elements, rounds, dispatches, empty, bandwidth, churn, seconds;
+	uint32_t elements, rounds, dispatches, empty, bandwidth, churn, seconds, deep;
 	const char *device;
 	int fill;
-} options = { .elements = 65536, .rounds = 100, .dispatches = 1 };
+} options = { .elements = 65536, .rounds = 100, .dispatches = 1, .deep = 1 };
 
 static VkPhysicalDevice physical;
 static VkDevice device;
@@ -220,10 +225,15 @@ static VkCommandBuffer record(VkBuffer buffer)
 	VkCommandBufferAllocateInfo commands_allocate = {
 		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandBufferCount = 1,
 	};
-	VkCommandBufferBeginInfo begin = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
+	VkCommandBufferBeginInfo begin = {
+		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+		.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
+	};
 	VkMemoryBarrier barrier = {
 		.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-		.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT, .dstAccessMask = VK_ACCESS_HOST_READ_BIT,
+		.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+		.dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_SHADER_READ_BIT |
+				 VK_ACCESS_SHADER_WRITE_BIT,
 	};
 	VkPipelineLayout layout;
 	VkCommandBuffer commands;
@@ -249,7 +259,8 @@ static VkCommandBuffer record(VkBuffer buffer)
 	vkCmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4, &options.rounds);
 	vkCmdDispatch(commands, options.elements / 64, 1, 1);
 	vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-			     VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+			     VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0,
+			     1, &barrier, 0, NULL, 0, NULL);
 	CHECK(vkEndCommandBuffer(commands));
 	return commands;
 }
@@ -335,17 +346,22 @@ static int churn(void)
 /* Dispatches until the time is over; how many there were, and prints those of the middle. */
 static uint32_t submit_for(VkCommandBuffer commands, double seconds)
 {
+	VkFenceCreateInfo fence_info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
 	VkSubmitInfo info = {
 		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
 		.commandBufferCount = 1, .pCommandBuffers = &commands,
 	};
 	double start = now_ms(), first = 0, last = 0, now = start;
-	uint32_t count = 0, counted = 0;
+	uint32_t submitted = 0, count = 0, counted = 0;
+	VkFence fences[DEEP_MAX];
 
-	while (now - start < seconds * 1e3) {
-		CHECK(vkQueueSubmit(queue, 1, &info, fence));
-		CHECK(vkWaitForFences(device, 1, &fence, VK_TRUE, UINT64_MAX));
-		CHECK(vkResetFences(device, 1, &fence));
+	for (uint32_t i = 0; i < options.deep; i++)
+		CHECK(vkCreateFence(device, &fence_info, NULL, &fences[i]));
+	do {
+		while (submitted - count < options.deep && now - start < seconds * 1e3)
+			CHECK(vkQueueSubmit(queue, 1, &info, fences[submitted++ % options.deep]));
+		CHECK(vkWaitForFences(device, 1, &fences[count % options.deep], VK_TRUE, UINT64_MAX));
+		CHECK(vkResetFences(device, 1, &fences[count % options.deep]));
 		count++;
 		now = now_ms();
 		if (now - start < seconds * 125 || now - start > seconds * 875)
@@ -355,7 +371,7 @@ static uint32_t submit_for(VkCommandBuffer commands, double seconds)
 		else
 			first = now;
 		last = now;
-	}
+	} while (count < submitted || now - start < seconds * 1e3);
 	printf("work: %.3f dispatches a second\n", counted ? counted * 1e3 / (last - first) : 0);
 	return count;
 }
@@ -363,9 +379,9 @@ static uint32_t submit_for(VkCommandBuffer commands, double seconds)
 static int compute(void)
 {
 	VkDeviceMemory memory;
-	/* of work for minutes the CPU, which is slower, checks a part */
-	uint32_t *words, right = 0, step = options.seconds ? 32 : 1;
+	uint32_t *words, right = 0, checked = 0, step = 1;
 	uint32_t dispatches = options.dispatches;
+	uint64_t rounds;
 	double median = 0;
 	VkBuffer buffer;
 
@@ -376,21 +392,25 @@ static int compute(void)
 		dispatches = submit_for(record(buffer), options.seconds);
 	else
 		median = submit(record(buffer), dispatches);
+	rounds = (uint64_t)options.rounds * dispatches;
+	if (rounds > CHECK_ALL / options.elements)
+		step = CHECK_STEP;
 	for (uint32_t i = 0; i < options.elements; i += step) {
 		uint32_t x = i * 2654435761u;
 
-		for (uint64_t round = 0; round < (uint64_t)options.rounds * dispatches; round++) {
+		for (uint64_t round = 0; round < rounds; round++) {
 			x = x * 1664525u + 1013904223u;
 			x ^= x >> 13;
 		}
 		right += words[i] == x;
+		checked++;
 	}
-	printf("exact: %u of %u words\n", right, options.elements / step);
+	printf("exact: %u of %u words\n", right, checked);
 	if (!options.seconds && dispatches > 1)
 		printf("dispatch: %.3f ms\n", median);
 	if (options.empty)
 		printf("empty: %.3f ms\n", submit(VK_NULL_HANDLE, options.empty));
-	return right != options.elements / step;
+	return right != checked;
 }
 
 int main(int argc, char **argv)
@@ -417,6 +437,8 @@ int main(int argc, char **argv)
 			options.bandwidth = number;
 		else if (!strcmp(argv[i - 1], "--seconds"))
 			options.seconds = number;
+		else if (!strcmp(argv[i - 1], "--deep"))
+			options.deep = number < 1 ? 1 : number > DEEP_MAX ? DEEP_MAX : number;
 		else if (!strcmp(argv[i - 1], "--churn"))
 			options.churn = number;
 		else if (!strcmp(argv[i - 1], "--device"))
