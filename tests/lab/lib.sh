@@ -188,6 +188,26 @@ worker_replaced() {
 	[[ $now && $now != "$2" ]]
 }
 
+# octavod_stands_still, until octavod_goes_on: stopped, not ended. systemd takes it for a hung one
+# meanwhile, until it hears from it again.
+octavod_pid=
+octavod_stands_still() {
+	systemctl service-watchdogs no
+	octavod_pid=$(systemctl show -p MainPID --value octavod)
+	kill -STOP "$octavod_pid"
+	octavod_heard=$(systemctl show -p WatchdogTimestampMonotonic octavod)
+}
+octavod_goes_on() {
+	[[ $octavod_pid ]] || return 0
+	kill -CONT "$octavod_pid"
+	octavod_pid=
+	wait_for 30 "octavod's sign of life" octavod_was_heard
+	systemctl service-watchdogs yes
+}
+octavod_was_heard() {
+	[[ $(systemctl show -p WatchdogTimestampMonotonic octavod) != "$octavod_heard" ]]
+}
+
 # ---- guests: guest-start, guest-exec, guest-stop and guest-run are commands
 
 # guest NAME CMD...: in a running guest

@@ -10,8 +10,9 @@ set -euo pipefail
 . "$(dirname "$0")/../render/common.sh"
 . "$(dirname "$0")/common.sh"
 
-seconds=24
-[[ ${OCTAVO_SOAK:-} ]] && seconds=80
+# Three quarters of that are counted: over a minute shares are true to 3 points, over 18 s less so.
+seconds=24 margin=5
+[[ ${OCTAVO_SOAK:-} ]] && seconds=80 margin=3
 render_configure
 parent=$(gpu_parent)
 trap 'octavoctl policy "$parent" elastic >/dev/null' EXIT
@@ -30,13 +31,13 @@ done
 
 octavoctl policy "$parent" elastic >/dev/null
 compute "$seconds" "$rounds" 1 2 3 4
-assert_share "elastic, all busy" 1 50 3 1 2 3 4
-assert_share "elastic, all busy" 2 25 3 1 2 3 4
-assert_share "elastic, all busy" 3 12.5 3 1 2 3 4
-assert_share "elastic, all busy" 4 12.5 3 1 2 3 4
+assert_share "elastic, all busy" 1 50 "$margin" 1 2 3 4
+assert_share "elastic, all busy" 2 25 "$margin" 1 2 3 4
+assert_share "elastic, all busy" 3 12.5 "$margin" 1 2 3 4
+assert_share "elastic, all busy" 4 12.5 "$margin" 1 2 3 4
 all=$(total 1 2 3 4)
 compute "$seconds" "$rounds" 2 3 4
-assert_share "elastic, the first idle" 2 50 3 2 3 4
+assert_share "elastic, the first idle" 2 50 "$margin" 2 3 4
 assert_ratio "work done when the first is idle, elastic" "$(total 2 3 4)" "$all" 0.85 1.15
 
 octavoctl policy "$parent" fixed-share >/dev/null

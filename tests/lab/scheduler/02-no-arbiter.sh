@@ -14,16 +14,15 @@ octavoctl policy "$(gpu_parent)" elastic >/dev/null
 rounds=$(rounds_of 10)
 guests_on 1_2 1_4
 
-note "stopped for 5 s under load"
-daemon=$(systemctl show -p MainPID --value octavod)
-trap 'kill -CONT "$daemon" 2>/dev/null || true' EXIT
+note "stopped under load"
+trap octavod_goes_on EXIT
 guest g1 /tmp/vk_check --rounds "$rounds" --seconds 15 >"$tmp/background" 2>&1 &
 background=$!
 wait_for 60 "the first guest computes" grep -q '^driver' "$tmp/background"
-kill -STOP "$daemon"
+octavod_stands_still
 output=$(guest g2 timeout 60 /tmp/vk_check --rounds "$rounds" --seconds 5) || fail "at a stopped arbiter: $output"
 assert_match "work at a stopped arbiter" "$output" 'work: [0-9.]*[1-9]'
-kill -CONT "$daemon"
+octavod_goes_on
 wait "$background" || fail "the first guest: $(cat "$tmp/background")"
 assert_match "results over the stop" "$(cat "$tmp/background")" 'exact: (65 of 65|65536 of 65536) words'
 
