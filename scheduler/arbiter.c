@@ -90,6 +90,9 @@ static void arbiter_look(struct arbiter_vgpu *vgpu, uint64_t now_ns, struct turn
 		view->first_ns = page->first_ns;
 	view->idle_since_ns = page->idle_since_ns;
 	view->gaps_ns = page->gaps_ns;
+	/* at the longest recent length: too late costs less than too early */
+	if (view->busy && page->length_us)
+		view->ends_ns = page->busy_since_ns + (uint64_t)in_flight * page->length_us * 1000;
 	if (!vgpu->open && view->waiting && vgpu->stats.waiting)
 		vgpu->stats.waited_ns += now_ns - vgpu->seen_ns;
 	vgpu->seen_ns = now_ns;
@@ -266,8 +269,11 @@ static uint64_t arbiter_act(struct arbiter *arbiter)
 		if (!vgpu)
 			continue;
 		if (action.act == TURN_OPEN) {
+			/* others have work, or one of them just had */
 			vgpu->flags = 0;
+			vgpu->bound_us = ARBITER_BOUND_CONTENDED_US;
 			gate_page(vgpu->gate)->flags = 0;
+			gate_page(vgpu->gate)->bound_us = vgpu->bound_us;
 			arbiter_order(vgpu, true);
 		} else if (action.act == TURN_CLOSE) {
 			arbiter_order(vgpu, false);

@@ -25,7 +25,7 @@ struct sim {
 	struct client clients[POLICY_MAX_VGPUS];
 	uint32_t n_clients;
 	uint64_t now_ns;
-	/* the GPU's own queue, in order of admission; never more than one vGPU's bound */
+	/* the GPU's own queue, in order of admission; never more than two vGPUs' bounds */
 	uint32_t queue[POLICY_MAX_VGPUS * 64];
 	uint32_t queue_head, queue_length;
 	uint64_t running_ends_ns; /* of the head */
@@ -191,6 +191,21 @@ static void sim_record(struct sim *sim, const struct turn_slice *slice)
 		result->slices[result->n_slices++] = *slice;
 }
 
+/* When each vGPU's admitted work ends, as far as it is next on the GPU: what an arbiter estimates. */
+static void sim_expect_ends(struct sim *sim)
+{
+	for (uint32_t i = 0; i < sim->n_clients; i++) {
+		const struct client *client = &sim->clients[i];
+
+		sim->views[i].ends_ns = 0;
+		if (sim->queue_length == 0 || sim->queue[sim->queue_head] != i)
+			continue;
+		sim->views[i].ends_ns = sim->running_ends_ns;
+		for (size_t job = client->done + 1; job < client->admitted; job++)
+			sim->views[i].ends_ns += client->jobs[job]->length_ns;
+	}
+}
+
 /* Let the arbiter act until it waits; returns its deadline. */
 static uint64_t sim_arbiter(struct sim *sim)
 {
@@ -198,6 +213,7 @@ static uint64_t sim_arbiter(struct sim *sim)
 		struct turn_action action;
 		struct client *client;
 
+		sim_expect_ends(sim);
 		turn_step(&sim->turn, sim->now_ns, sim->views, &action);
 		if (action.act == TURN_WAIT)
 			return action.deadline_ns;

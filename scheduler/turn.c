@@ -13,6 +13,7 @@ void turn_init(struct turn *turn, uint64_t now_ns)
 	turn->hold_ns = TURN_HOLD_NS;
 	turn->watchdog_ns = TURN_WATCHDOG_NS;
 	turn->holder = -1;
+	turn->ahead = -1;
 	turn->previous = -1;
 	turn->looked_ns = now_ns;
 }
@@ -127,19 +128,28 @@ static void turn_close(struct turn *turn, uint64_t now_ns, struct turn_action *a
 	action->vgpu = turn->holder;
 }
 
+/* From when on work behind another's turn is charged. */
+static uint64_t turn_charged_from(const struct turn *turn, int vgpu)
+{
+	if (vgpu != turn->ahead)
+		return turn->looked_ns;
+	return clamp64(turn->ahead_ns + TURN_AHEAD_MOST_NS, turn->looked_ns, UINT64_MAX);
+}
+
 /* Tell the policy who has work. The holder has until its turn ends, whatever the moment shows. */
 static void turn_look(struct turn *turn, uint64_t now_ns, const struct turn_view *views)
 {
 	for (int i = 0; i < turn->policy.limit; i++) {
 		bool working = views[i].waiting || views[i].busy;
+		uint64_t from = turn_charged_from(turn, i);
 
 		if (!turn->policy.vgpus[i].used)
 			continue;
 		if (i == turn->holder && !turn->parked && !turn->lapsed)
 			working = true;
-		/* work behind a closed gate: let in when a lease lapsed, or let loose by a semaphore */
-		if (i != turn->holder && views[i].busy && now_ns > turn->looked_ns)
-			policy_charge(&turn->policy, i, now_ns - turn->looked_ns, now_ns);
+		/* let in when a lease lapsed, let loose by a semaphore, or long ahead of its turn */
+		if (i != turn->holder && views[i].busy && now_ns > from)
+			policy_charge(&turn->policy, i, now_ns - from, now_ns);
 		policy_set_working(&turn->policy, i, working, now_ns);
 	}
 	turn->looked_ns = now_ns;
@@ -230,17 +240,51 @@ static bool turn_step_open(struct turn *turn, uint64_t now_ns, const struct turn
 	return false;
 }
 
-static bool turn_step_drain(struct turn *turn, uint64_t now_ns, const struct turn_view *view,
+/* The work that is left ends soon: open the next gate, if it is another's. */
+static bool turn_step_ahead(struct turn *turn, uint64_t now_ns, const struct turn_view *view,
 			    struct turn_action *action)
 {
+	uint64_t open_ns, retry_ns;
+	int next;
+
+	if (turn->ahead >= 0 || view->ends_ns == 0)
+		return false;
+	open_ns = view->ends_ns > TURN_AHEAD_NS ? view->ends_ns - TURN_AHEAD_NS : 0;
+	if (now_ns < open_ns) {
+		action->deadline_ns = open_ns;
+		return false;
+	}
+	next = policy_next(&turn->policy, now_ns, &retry_ns);
+	if (next < 0 || next == turn->holder)
+		return false;
+	turn->ahead = next;
+	turn->ahead_ns = now_ns;
+	action->act = TURN_OPEN;
+	action->vgpu = next;
+	return true;
+}
+
+static bool turn_step_drain(struct turn *turn, uint64_t now_ns, const struct turn_view *views,
+			    struct turn_action *action)
+{
+	const struct turn_view *view = &views[turn->holder];
 	uint64_t end_ns;
+	int next = turn->ahead;
 
 	if (view->busy)
-		return false;
-	end_ns = turn_idle_since(turn, now_ns, view);
+		return turn_step_ahead(turn, now_ns, view, action);
+	end_ns = turn->lapsed || !turn->started ? now_ns : turn_idle_since(turn, now_ns, view);
 	turn->phase = TURN_PHASE_NONE;
-	turn_ended(turn, turn->lapsed || !turn->started ? now_ns : end_ns, action);
+	turn_ended(turn, end_ns, action);
 	turn->holder = -1;
+	turn->ahead = -1;
+	if (next >= 0) {
+		/* what it was charged already is not charged again */
+		if (now_ns > turn->ahead_ns + TURN_AHEAD_MOST_NS)
+			end_ns = now_ns;
+		turn_begin(turn, next, clamp64(end_ns, turn->ahead_ns, now_ns));
+		turn->gaps_seen_ns = views[next].gaps_ns;
+	}
 	return true;
 }
 
@@ -279,6 +323,10 @@ void turn_step(struct turn *turn, uint64_t now_ns, const struct turn_view *views
 	if (turn->phase == TURN_PHASE_NONE) {
 		int next = policy_next(&turn->policy, now_ns, &action->deadline_ns);
 
+		/* its turn was to follow one that has been dropped */
+		if (turn->ahead >= 0)
+			next = turn->ahead;
+		turn->ahead = -1;
 		if (next < 0)
 			return;
 		turn_begin(turn, next, now_ns);
@@ -287,7 +335,7 @@ void turn_step(struct turn *turn, uint64_t now_ns, const struct turn_view *views
 		return;
 	}
 	if (turn->phase == TURN_PHASE_OPEN ? turn_step_open(turn, now_ns, views, action) :
-					     turn_step_drain(turn, now_ns, &views[turn->holder], action))
+					     turn_step_drain(turn, now_ns, views, action))
 		return;
 	turn_overrun(turn, now_ns, &views[turn->holder], action);
 }
@@ -309,6 +357,8 @@ void turn_forget(struct turn *turn, int vgpu)
 		turn->phase = TURN_PHASE_NONE;
 		turn->parked = false;
 	}
+	if (turn->ahead == vgpu)
+		turn->ahead = -1;
 	if (turn->previous == vgpu)
 		turn->previous = -1;
 }

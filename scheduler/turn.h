@@ -9,6 +9,13 @@
  * change of any view or for the deadline. A lost or spurious wake-up can therefore do no harm.
  *
  *	NONE --TURN_OPEN--> OPEN --slice over, idle, held off--TURN_CLOSE--> DRAIN --drained--> NONE
+ *	                     ^                                                 |
+ *	                     +------- drained, and the next one is open -------+
+ *
+ * A GPU has a queue of its own, so the next gate opens shortly before the last work of a turn is
+ * expected to end (TURN_AHEAD_NS): what is admitted there begins when that work has ended, and the
+ * way from one gate to the other costs no GPU time. Its turn, and what it is charged, begins with
+ * that end. An expectation that fails costs no share: from TURN_AHEAD_MOST_NS on both are charged.
  *
  * A turn is charged from its first admission to drained. Within it
  *  - a gap shorter than the idle hold is not charged, up to 1/6 of the slice: a client that waits
@@ -29,6 +36,10 @@
 #define TURN_WATCHDOG_NS 10000000000ull
 /* How late the arbiter may see something; a view's times are believed back to here. */
 #define TURN_GRACE_NS	 300000ull
+/* How long before the expected end of a turn's work the next gate opens: the way to the GPU. */
+#define TURN_AHEAD_NS	 300000ull
+/* How long a vGPU whose gate opened ahead may have work and not be charged. */
+#define TURN_AHEAD_MOST_NS 1000000ull
 
 /* What is seen of a vGPU. Times are believed within limits only, see turn.c. */
 struct turn_view {
@@ -38,6 +49,7 @@ struct turn_view {
 	uint64_t idle_since_ns; /* when busy became false */
 	uint64_t gaps_ns;	/* all gaps between admitted work so far, only ever grows */
 	uint64_t stuck_since_ns; /* busy: no submission has finished since; 0: unknown */
+	uint64_t ends_ns;	/* busy: when all that is admitted is expected to have finished; 0: unknown */
 };
 
 enum turn_phase { TURN_PHASE_NONE, TURN_PHASE_OPEN, TURN_PHASE_DRAIN };
@@ -79,6 +91,7 @@ struct turn {
 	/* private from here */
 	enum turn_phase phase;
 	int holder;
+	int ahead; /* DRAIN: whose gate is open already; -1: nobody's */
 	int previous;
 	bool parked;
 	bool started;
@@ -87,6 +100,7 @@ struct turn {
 	uint64_t closed_ns;
 	uint64_t looked_ns;
 	uint64_t opened_ns;
+	uint64_t ahead_ns;
 	uint64_t slice_begin_ns;
 	uint64_t slice_end_ns;
 	uint64_t charged_to_ns;

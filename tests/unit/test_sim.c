@@ -259,6 +259,94 @@ static void test_watchdog(void)
 	CU_ASSERT(action.act != TURN_KILL);
 }
 
+/* The next gate opens while the last work of a turn still runs: the way there costs no GPU time. */
+static void test_switch_is_hidden(void)
+{
+	struct sim_config config = base;
+
+	config.switch_ns = 200 * US;
+	run_text("vgpu a 500\nvgpu b 500\n+0 a 1000 20000\n+0 b 1000 20000\n", &config, &result);
+	CU_ASSERT(result.switches > 800);
+	CU_ASSERT((double)result.busy_ns / (double)result.span_ns > 0.995);
+	CU_ASSERT_DOUBLE_EQUAL(share(&result, 0), 0.5, 0.01);
+}
+
+/* A gate that opened ahead of an end that does not come: its vGPU pays for what it does meanwhile. */
+static void test_ahead_is_no_gift(void)
+{
+	static struct turn turn;
+	static struct turn_view views[POLICY_MAX_VGPUS];
+	struct turn_action action;
+
+	memset(views, 0, sizeof(views));
+	turn_init(&turn, 0);
+	policy_add(&turn.policy, 500, 0);
+	policy_add(&turn.policy, 500, 0);
+	views[0].waiting = views[1].waiting = true;
+	turn_step(&turn, 0, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_OPEN);
+	CU_ASSERT_EQUAL(action.vgpu, 0);
+	views[0] = (struct turn_view){ .busy = true, .first_ns = 1, .stuck_since_ns = 1, .ends_ns = 8 * MS };
+	turn_step(&turn, 6 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_CLOSE);
+	turn_step(&turn, 6 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_WAIT);
+	CU_ASSERT_EQUAL(action.deadline_ns, 8 * MS - TURN_AHEAD_NS);
+	turn_step(&turn, 8 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_OPEN);
+	CU_ASSERT_EQUAL(action.vgpu, 1);
+	views[1] = (struct turn_view){ .busy = true, .first_ns = 8 * MS, .stuck_since_ns = 8 * MS };
+	turn_step(&turn, 8 * MS + TURN_AHEAD_MOST_NS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_WAIT);
+	CU_ASSERT_EQUAL(turn.policy.vgpus[1].used_ns, 0);
+	turn_step(&turn, 18 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_WAIT);
+	CU_ASSERT_EQUAL(turn.policy.vgpus[1].used_ns, 10 * MS - TURN_AHEAD_MOST_NS);
+	views[0] = (struct turn_view){ .idle_since_ns = 18 * MS };
+	turn_step(&turn, 18 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_ENDED);
+	CU_ASSERT_EQUAL(action.vgpu, 0);
+	turn_step(&turn, 19 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_WAIT);
+	CU_ASSERT_EQUAL(turn.policy.vgpus[1].used_ns, 11 * MS - TURN_AHEAD_MOST_NS);
+	turn_forget(&turn, 1);
+	policy_remove(&turn.policy, 1);
+	views[0].waiting = true;
+	turn_step(&turn, 20 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_OPEN);
+	CU_ASSERT_EQUAL(action.vgpu, 0);
+}
+
+/* The holder goes while the next gate is open already: the next has its turn. */
+static void test_ahead_of_one_that_goes(void)
+{
+	static struct turn turn;
+	static struct turn_view views[POLICY_MAX_VGPUS];
+	struct turn_action action;
+
+	memset(views, 0, sizeof(views));
+	turn_init(&turn, 0);
+	policy_add(&turn.policy, 500, 0);
+	policy_add(&turn.policy, 500, 0);
+	views[0].waiting = views[1].waiting = true;
+	turn_step(&turn, 0, views, &action);
+	views[0] = (struct turn_view){ .busy = true, .first_ns = 1, .stuck_since_ns = 1, .ends_ns = 6 * MS };
+	turn_step(&turn, 6 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_CLOSE);
+	turn_step(&turn, 6 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_OPEN);
+	turn_forget(&turn, 0);
+	policy_remove(&turn.policy, 0);
+	views[0] = (struct turn_view){ 0 };
+	views[1] = (struct turn_view){ .busy = true, .first_ns = 6 * MS, .stuck_since_ns = 6 * MS };
+	turn_step(&turn, 7 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_OPEN);
+	CU_ASSERT_EQUAL(action.vgpu, 1);
+	turn_step(&turn, 9 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_WAIT);
+	CU_ASSERT(turn.policy.vgpus[1].used_ns >= 2 * MS);
+}
+
 SUITE_RUN("sim",
 	  { "traces: good lines are read, bad ones named", test_reads_what_it_says },
 	  { "25/75 with 1 ms each", test_quarter_three_quarters },
@@ -272,4 +360,7 @@ SUITE_RUN("sim",
 	  { "a newcomer has its share within 200 ms", test_newcomer },
 	  { "reports are the same for the same seed", test_deterministic },
 	  { "histogram", test_histogram },
-	  { "watchdog", test_watchdog })
+	  { "watchdog", test_watchdog },
+	  { "two busy, a switch of 200 us is hidden", test_switch_is_hidden },
+	  { "what is admitted ahead of its turn is charged in the end", test_ahead_is_no_gift },
+	  { "a turn that follows one that is dropped", test_ahead_of_one_that_goes })
