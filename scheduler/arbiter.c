@@ -90,9 +90,8 @@ static void arbiter_look(struct arbiter_vgpu *vgpu, uint64_t now_ns, struct turn
 		view->first_ns = page->first_ns;
 	view->idle_since_ns = page->idle_since_ns;
 	view->gaps_ns = page->gaps_ns;
-	/* at the longest recent length: too late costs less than too early */
-	if (view->busy && page->length_us)
-		view->ends_ns = page->busy_since_ns + (uint64_t)in_flight * page->length_us * 1000;
+	if (view->busy && page->mean_us)
+		view->ends_ns = page->busy_since_ns + (uint64_t)in_flight * page->mean_us * 1000;
 	if (!vgpu->open && view->waiting && vgpu->stats.waiting)
 		vgpu->stats.waited_ns += now_ns - vgpu->seen_ns;
 	vgpu->seen_ns = now_ns;

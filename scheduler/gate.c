@@ -180,7 +180,7 @@ void gate_leave(struct gate *gate)
 	int index = gate->slot;
 	struct gate_slot *slot;
 	uint64_t now_ns = gate_now_ns(), latency_ns = gate->latency_ns, began_ns;
-	uint32_t left, length_us, known_us;
+	uint32_t left, length_us, known_us, mean_us;
 
 	/* the submission was the parent's, before a fork */
 	if (index < 0)
@@ -195,6 +195,8 @@ void gate_leave(struct gate *gate)
 	length_us = (uint32_t)((now_ns - began_ns) / NS_PER_US);
 	known_us = page->length_us;
 	page->length_us = length_us >= known_us ? length_us : known_us - (known_us - length_us) / 8;
+	mean_us = page->mean_us;
+	page->mean_us = mean_us ? mean_us - mean_us / 8 + length_us / 8 : length_us;
 	page->busy_since_ns = now_ns;
 	if (left == 0)
 		page->idle_since_ns = latency_ns < now_ns - began_ns ? now_ns - latency_ns : began_ns;

@@ -117,7 +117,8 @@ struct gate_page {
 	_Atomic uint64_t busy_since_ns; /* start of the running submission */
 	_Atomic uint32_t slots_used; /* highest slot ever used, plus 1 */
 	_Atomic uint32_t first_turn;
-	uint32_t reserved_reports[18];
+	_Atomic uint32_t mean_us;    /* mean of recent submissions, for what is expected */
+	uint32_t reserved_reports[17];
 	/* slots */
 	struct gate_slot slots[GATE_SLOTS];
 };

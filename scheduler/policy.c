@@ -280,6 +280,24 @@ int policy_next(struct policy *policy, uint64_t now_ns, uint64_t *retry_ns)
 	return policy_next_but(policy, POLICY_MAX_VGPUS, now_ns, retry_ns);
 }
 
+int policy_next_after(struct policy *policy, int i, uint64_t used_ns, uint64_t now_ns,
+		      uint64_t *retry_ns)
+{
+	struct policy_vgpu *vgpu = &policy->vgpus[i];
+	int64_t v_ns, bucket_ns;
+	int next;
+
+	policy_advance(policy, now_ns);
+	v_ns = vgpu->v_ns;
+	bucket_ns = vgpu->bucket_ns;
+	vgpu->v_ns += virtual_ns(used_ns, policy->ops->weight(policy, i));
+	vgpu->bucket_ns -= (int64_t)used_ns;
+	next = policy_next(policy, now_ns, retry_ns);
+	vgpu->v_ns = v_ns;
+	vgpu->bucket_ns = bucket_ns;
+	return next;
+}
+
 void policy_begin(struct policy *policy, int i, uint64_t now_ns)
 {
 	policy_advance(policy, now_ns);

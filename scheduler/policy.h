@@ -135,10 +135,13 @@ void policy_hold_off(struct policy *policy, int vgpu, uint64_t until_ns);
 /*
  * The vGPU whose turn it is, or -1. With -1, *retry_ns is when one may begin for which it is too
  * early now (POLICY_NEVER: none; ask again after policy_set_working()). Changes nothing but the
- * clock. policy_begin() takes the turn. policy_next_but() leaves one vGPU out.
+ * clock. policy_begin() takes the turn. policy_next_but() leaves one vGPU out, policy_next_after()
+ * asks as if vgpu had used used_ns more.
  */
 int policy_next(struct policy *policy, uint64_t now_ns, uint64_t *retry_ns);
 int policy_next_but(struct policy *policy, int but, uint64_t now_ns, uint64_t *retry_ns);
+int policy_next_after(struct policy *policy, int vgpu, uint64_t used_ns, uint64_t now_ns,
+		      uint64_t *retry_ns);
 void policy_begin(struct policy *policy, int vgpu, uint64_t now_ns);
 
 /*

@@ -16,11 +16,26 @@ void turn_init(struct turn *turn, uint64_t now_ns)
 	turn->ahead = -1;
 	turn->previous = -1;
 	turn->looked_ns = now_ns;
+	for (int i = 0; i < POLICY_MAX_VGPUS; i++)
+		turn->lead_ns[i] = TURN_LEAD_NS;
 }
 
 static uint64_t clamp64(uint64_t value, uint64_t least, uint64_t most)
 {
 	return value < least ? least : value > most ? most : value;
+}
+
+/* How long the holder took from the opening ahead of its turn. A report of its own, for it alone. */
+static void turn_learn_lead(struct turn *turn, uint64_t first_ns)
+{
+	uint64_t *lead_ns = &turn->lead_ns[turn->holder];
+	uint64_t took_ns;
+
+	if (!turn->lead_due || first_ns < turn->ahead_ns)
+		return;
+	took_ns = clamp64(first_ns - turn->ahead_ns, 0, TURN_LEAD_MOST_NS);
+	*lead_ns = (7 * *lead_ns + took_ns) / 8;
+	turn->lead_due = false;
 }
 
 /* When the holder fell idle, as far as it is believed: no earlier than the last thing charged. */
@@ -63,6 +78,7 @@ static void turn_account(struct turn *turn, uint64_t now_ns, const struct turn_v
 		uint64_t most = turn->opened_ns + TURN_GRACE_NS;
 
 		turn->started = true;
+		turn_learn_lead(turn, view->first_ns);
 		turn->charged_to_ns = clamp64(first, turn->opened_ns, most < now_ns ? most : now_ns);
 		turn->gaps_seen_ns = view->gaps_ns;
 	}
@@ -112,6 +128,7 @@ static void turn_begin(struct turn *turn, int vgpu, uint64_t now_ns)
 	turn->parked = false;
 	turn->started = false;
 	turn->lapsed = false;
+	turn->lead_due = false;
 	turn->opened_ns = now_ns;
 	turn->charged_to_ns = now_ns;
 	turn_slice_begin(turn, now_ns);
@@ -187,7 +204,7 @@ static bool turn_step_open(struct turn *turn, uint64_t now_ns, const struct turn
 			   struct turn_action *action)
 {
 	const struct turn_view *view = &views[turn->holder];
-	uint64_t retry_ns, again_ns;
+	uint64_t retry_ns, again_ns, close_ns;
 	int other = policy_next_but(&turn->policy, turn->holder, now_ns, &retry_ns);
 	int next;
 
@@ -234,8 +251,19 @@ static bool turn_step_open(struct turn *turn, uint64_t now_ns, const struct turn
 		turn_slice_begin(turn, now_ns);
 		return true;
 	}
-	if (turn->slice_end_ns < action->deadline_ns)
-		action->deadline_ns = turn->slice_end_ns;
+	/* if another's turn follows, what would begin after its gate's opening begins in its turn */
+	close_ns = turn->slice_end_ns - (other >= 0 ? turn->lead_ns[other] : 0);
+	if (now_ns >= close_ns) {
+		next = policy_next_after(&turn->policy, turn->holder, turn->slice_end_ns - now_ns, now_ns,
+					 &again_ns);
+		if (next != turn->holder) {
+			turn_close(turn, now_ns, action);
+			return true;
+		}
+		close_ns = turn->slice_end_ns;
+	}
+	if (close_ns < action->deadline_ns)
+		action->deadline_ns = close_ns;
 	action->contended = other >= 0 || turn_others(turn) > 0;
 	return false;
 }
@@ -249,14 +277,15 @@ static bool turn_step_ahead(struct turn *turn, uint64_t now_ns, const struct tur
 
 	if (turn->ahead >= 0 || view->ends_ns == 0)
 		return false;
-	open_ns = view->ends_ns > TURN_AHEAD_NS ? view->ends_ns - TURN_AHEAD_NS : 0;
+	next = policy_next_after(&turn->policy, turn->holder,
+				 view->ends_ns > now_ns ? view->ends_ns - now_ns : 0, now_ns, &retry_ns);
+	if (next < 0 || next == turn->holder)
+		return false;
+	open_ns = view->ends_ns > turn->lead_ns[next] ? view->ends_ns - turn->lead_ns[next] : 0;
 	if (now_ns < open_ns) {
 		action->deadline_ns = open_ns;
 		return false;
 	}
-	next = policy_next(&turn->policy, now_ns, &retry_ns);
-	if (next < 0 || next == turn->holder)
-		return false;
 	turn->ahead = next;
 	turn->ahead_ns = now_ns;
 	action->act = TURN_OPEN;
@@ -284,6 +313,7 @@ static bool turn_step_drain(struct turn *turn, uint64_t now_ns, const struct tur
 			end_ns = now_ns;
 		turn_begin(turn, next, clamp64(end_ns, turn->ahead_ns, now_ns));
 		turn->gaps_seen_ns = views[next].gaps_ns;
+		turn->lead_due = true;
 	}
 	return true;
 }
@@ -361,4 +391,5 @@ void turn_forget(struct turn *turn, int vgpu)
 		turn->ahead = -1;
 	if (turn->previous == vgpu)
 		turn->previous = -1;
+	turn->lead_ns[vgpu] = TURN_LEAD_NS;
 }

@@ -12,10 +12,11 @@
  *	                     ^                                                 |
  *	                     +------- drained, and the next one is open -------+
  *
- * A GPU has a queue of its own, so the next gate opens shortly before the last work of a turn is
- * expected to end (TURN_AHEAD_NS): what is admitted there begins when that work has ended, and the
- * way from one gate to the other costs no GPU time. Its turn, and what it is charged, begins with
- * that end. An expectation that fails costs no share: from TURN_AHEAD_MOST_NS on both are charged.
+ * A GPU has a queue of its own, so the next gate opens before the last work of a turn is expected to
+ * end, by as much as that vGPU took lately from an opening to its first admission: what is admitted
+ * there begins when that work has ended, and the way from one gate to the other costs no GPU time.
+ * Its turn, and what it is charged, begins with that end. An expectation that fails is no gift: from
+ * TURN_AHEAD_MOST_NS on both are charged.
  *
  * A turn is charged from its first admission to drained. Within it
  *  - a gap shorter than the idle hold is not charged, up to 1/6 of the slice: a client that waits
@@ -36,8 +37,9 @@
 #define TURN_WATCHDOG_NS 10000000000ull
 /* How late the arbiter may see something; a view's times are believed back to here. */
 #define TURN_GRACE_NS	 300000ull
-/* How long before the expected end of a turn's work the next gate opens: the way to the GPU. */
-#define TURN_AHEAD_NS	 300000ull
+/* How long before the expected end of a turn's work the next gate opens: at first, and at most. */
+#define TURN_LEAD_NS	 100000ull
+#define TURN_LEAD_MOST_NS 300000ull
 /* How long a vGPU whose gate opened ahead may have work and not be charged. */
 #define TURN_AHEAD_MOST_NS 1000000ull
 
@@ -101,6 +103,8 @@ struct turn {
 	uint64_t looked_ns;
 	uint64_t opened_ns;
 	uint64_t ahead_ns;
+	bool lead_due; /* the holder's gate opened ahead, and its first admission is not known yet */
+	uint64_t lead_ns[POLICY_MAX_VGPUS];
 	uint64_t slice_begin_ns;
 	uint64_t slice_end_ns;
 	uint64_t charged_to_ns;
