@@ -20,7 +20,7 @@ fail() {
 }
 
 note() {
-	printf '# %s\n' "$*"
+	printf '# %3d s  %s\n' "$SECONDS" "$*"
 }
 
 # assert_eq WHAT GOT WANTED

@@ -16,8 +16,8 @@ for n in 1 2 3 4; do
 	guest_give "g$n" vk_check gl_check
 done
 for n in 1 2 3 4; do
-	{ guest "g$n" /tmp/vk_check --dispatches 10 >"$tmp/vk$n" 2>&1 || true; } &
-	{ guest "g$n" /tmp/gl_check 10 >"$tmp/gl$n" 2>&1 || true; } &
+	{ guest "g$n" /tmp/vk_check --dispatches 4 >"$tmp/vk$n" 2>&1 || true; } &
+	{ guest "g$n" /tmp/gl_check 4 >"$tmp/gl$n" 2>&1 || true; } &
 done
 wait
 for n in 1 2 3 4; do
