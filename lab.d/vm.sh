@@ -85,7 +85,7 @@ vm_start() {
 			-device virtio-9p-pci,fsdev=guest,mount_tag=guest \
 			-device bochs-display,id=gpu0 \
 			-device pcie-root-port,id=gpu1port,chassis=9 -device bochs-display,id=gpu1,bus=gpu1port \
-			-device virtio-rng-pci -device pvpanic-pci \
+			-device virtio-rng-pci -d cpu_reset,guest_errors -D "$vm_log/qemu-cpu.log" \
 			-serial "file:$vm_log/console.log" \
 			-qmp "unix:$vm_dir/qmp,server=on,wait=off" \
 			-device virtio-serial-pci,max_ports=8 "${ports[@]}"

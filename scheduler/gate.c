@@ -94,6 +94,18 @@ static void admitted(struct gate_page *page, uint32_t before, uint64_t now_ns)
 	}
 }
 
+/* The lock is held: what is expected of the next submissions. */
+static void learn_length(struct gate_page *page, uint32_t length_us)
+{
+	uint32_t longest_us = page->length_us, mean_us = page->mean_us, spread_us = page->spread_us;
+	uint32_t off_us = length_us > mean_us ? length_us - mean_us : mean_us - length_us;
+
+	page->length_us = length_us >= longest_us ? length_us :
+						    longest_us - (longest_us - length_us) / 8;
+	page->mean_us = mean_us ? mean_us - mean_us / 8 + length_us / 8 : length_us;
+	page->spread_us = mean_us ? spread_us - spread_us / 8 + off_us / 8 : length_us / 2;
+}
+
 /* One try. 0: admitted. -EAGAIN: closed or too much in flight. */
 static int gate_try(struct gate *gate, enum gate_class class, uint64_t now_ns)
 {
@@ -180,7 +192,7 @@ void gate_leave(struct gate *gate)
 	int index = gate->slot;
 	struct gate_slot *slot;
 	uint64_t now_ns = gate_now_ns(), latency_ns = gate->latency_ns, began_ns;
-	uint32_t left, length_us, known_us, mean_us;
+	uint32_t left;
 
 	/* the submission was the parent's, before a fork */
 	if (index < 0)
@@ -192,11 +204,7 @@ void gate_leave(struct gate *gate)
 	slot->finished++;
 	left = sum_in_flight(page);
 	began_ns = page->busy_since_ns < now_ns ? page->busy_since_ns : now_ns;
-	length_us = (uint32_t)((now_ns - began_ns) / NS_PER_US);
-	known_us = page->length_us;
-	page->length_us = length_us >= known_us ? length_us : known_us - (known_us - length_us) / 8;
-	mean_us = page->mean_us;
-	page->mean_us = mean_us ? mean_us - mean_us / 8 + length_us / 8 : length_us;
+	learn_length(page, (uint32_t)((now_ns - began_ns) / NS_PER_US));
 	page->busy_since_ns = now_ns;
 	if (left == 0)
 		page->idle_since_ns = latency_ns < now_ns - began_ns ? now_ns - latency_ns : began_ns;
@@ -244,6 +252,7 @@ void gate_cancel(struct gate *gate, bool on)
 void gate_set_latency(struct gate *gate, uint64_t latency_ns)
 {
 	gate->latency_ns = latency_ns;
+	gate->page->latency_us = (uint32_t)(latency_ns / NS_PER_US);
 }
 
 void gate_measured(struct gate *gate, uint64_t gpu_ns)

@@ -117,8 +117,10 @@ struct gate_page {
 	_Atomic uint64_t busy_since_ns; /* start of the running submission */
 	_Atomic uint32_t slots_used; /* highest slot ever used, plus 1 */
 	_Atomic uint32_t first_turn;
-	_Atomic uint32_t mean_us;    /* mean of recent submissions, for what is expected */
-	uint32_t reserved_reports[17];
+	_Atomic uint32_t mean_us;    /* of recent submissions, for what is expected */
+	_Atomic uint32_t spread_us;  /* their mean deviation from it */
+	_Atomic uint32_t latency_us; /* see gate_set_latency() */
+	uint32_t reserved_reports[15];
 	/* slots */
 	struct gate_slot slots[GATE_SLOTS];
 };

@@ -25,6 +25,12 @@ static uint64_t clamp64(uint64_t value, uint64_t least, uint64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
+/* How long before it is to have the GPU a vGPU's gate must open. */
+static uint64_t turn_lead(const struct turn *turn, const struct turn_view *views, int vgpu)
+{
+	return clamp64(turn->lead_ns[vgpu] + views[vgpu].way_ns, 0, TURN_LEAD_MOST_NS);
+}
+
 /* How long the holder took from the opening ahead of its turn. A report of its own, for it alone. */
 static void turn_learn_lead(struct turn *turn, uint64_t first_ns)
 {
@@ -150,7 +156,7 @@ static uint64_t turn_charged_from(const struct turn *turn, int vgpu)
 {
 	if (vgpu != turn->ahead)
 		return turn->looked_ns;
-	return clamp64(turn->ahead_ns + TURN_AHEAD_MOST_NS, turn->looked_ns, UINT64_MAX);
+	return turn->due_ns > turn->looked_ns ? turn->due_ns : turn->looked_ns;
 }
 
 /* Tell the policy who has work. The holder has until its turn ends, whatever the moment shows. */
@@ -252,7 +258,7 @@ static bool turn_step_open(struct turn *turn, uint64_t now_ns, const struct turn
 		return true;
 	}
 	/* if another's turn follows, what would begin after its gate's opening begins in its turn */
-	close_ns = turn->slice_end_ns - (other >= 0 ? turn->lead_ns[other] : 0);
+	close_ns = turn->slice_end_ns - (other >= 0 ? turn_lead(turn, views, other) : 0);
 	if (now_ns >= close_ns) {
 		next = policy_next_after(&turn->policy, turn->holder, turn->slice_end_ns - now_ns, now_ns,
 					 &again_ns);
@@ -269,9 +275,10 @@ static bool turn_step_open(struct turn *turn, uint64_t now_ns, const struct turn
 }
 
 /* The work that is left ends soon: open the next gate, if it is another's. */
-static bool turn_step_ahead(struct turn *turn, uint64_t now_ns, const struct turn_view *view,
+static bool turn_step_ahead(struct turn *turn, uint64_t now_ns, const struct turn_view *views,
 			    struct turn_action *action)
 {
+	const struct turn_view *view = &views[turn->holder];
 	uint64_t open_ns, retry_ns;
 	int next;
 
@@ -281,13 +288,14 @@ static bool turn_step_ahead(struct turn *turn, uint64_t now_ns, const struct tur
 				 view->ends_ns > now_ns ? view->ends_ns - now_ns : 0, now_ns, &retry_ns);
 	if (next < 0 || next == turn->holder)
 		return false;
-	open_ns = view->ends_ns > turn->lead_ns[next] ? view->ends_ns - turn->lead_ns[next] : 0;
+	open_ns = view->ends_ns - clamp64(turn_lead(turn, views, next), 0, view->ends_ns);
 	if (now_ns < open_ns) {
 		action->deadline_ns = open_ns;
 		return false;
 	}
 	turn->ahead = next;
 	turn->ahead_ns = now_ns;
+	turn->due_ns = now_ns + turn_lead(turn, views, next);
 	action->act = TURN_OPEN;
 	action->vgpu = next;
 	return true;
@@ -301,7 +309,7 @@ static bool turn_step_drain(struct turn *turn, uint64_t now_ns, const struct tur
 	int next = turn->ahead;
 
 	if (view->busy)
-		return turn_step_ahead(turn, now_ns, view, action);
+		return turn_step_ahead(turn, now_ns, views, action);
 	end_ns = turn->lapsed || !turn->started ? now_ns : turn_idle_since(turn, now_ns, view);
 	turn->phase = TURN_PHASE_NONE;
 	turn_ended(turn, end_ns, action);
@@ -309,7 +317,7 @@ static bool turn_step_drain(struct turn *turn, uint64_t now_ns, const struct tur
 	turn->ahead = -1;
 	if (next >= 0) {
 		/* what it was charged already is not charged again */
-		if (now_ns > turn->ahead_ns + TURN_AHEAD_MOST_NS)
+		if (now_ns > turn->due_ns)
 			end_ns = now_ns;
 		turn_begin(turn, next, clamp64(end_ns, turn->ahead_ns, now_ns));
 		turn->gaps_seen_ns = views[next].gaps_ns;

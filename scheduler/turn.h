@@ -13,10 +13,10 @@
  *	                     +------- drained, and the next one is open -------+
  *
  * A GPU has a queue of its own, so the next gate opens before the last work of a turn is expected to
- * end, by as much as that vGPU took lately from an opening to its first admission: what is admitted
- * there begins when that work has ended, and the way from one gate to the other costs no GPU time.
+ * end, by as much as that vGPU takes from an opening to its first admission (as seen lately) and from
+ * there to the GPU: what is admitted there begins when that work has ended, and the way from one gate to the other costs no GPU time.
  * Its turn, and what it is charged, begins with that end. An expectation that fails is no gift: from
- * TURN_AHEAD_MOST_NS on both are charged.
+ * when it could have begun on, both are charged.
  *
  * A turn is charged from its first admission to drained. Within it
  *  - a gap shorter than the idle hold is not charged, up to 1/6 of the slice: a client that waits
@@ -40,8 +40,6 @@
 /* How long before the expected end of a turn's work the next gate opens: at first, and at most. */
 #define TURN_LEAD_NS	 100000ull
 #define TURN_LEAD_MOST_NS 300000ull
-/* How long a vGPU whose gate opened ahead may have work and not be charged. */
-#define TURN_AHEAD_MOST_NS 1000000ull
 
 /* What is seen of a vGPU. Times are believed within limits only, see turn.c. */
 struct turn_view {
@@ -52,6 +50,7 @@ struct turn_view {
 	uint64_t gaps_ns;	/* all gaps between admitted work so far, only ever grows */
 	uint64_t stuck_since_ns; /* busy: no submission has finished since; 0: unknown */
 	uint64_t ends_ns;	/* busy: when all that is admitted is expected to have finished; 0: unknown */
+	uint64_t way_ns;	/* from an admission to the GPU's beginning */
 };
 
 enum turn_phase { TURN_PHASE_NONE, TURN_PHASE_OPEN, TURN_PHASE_DRAIN };
@@ -103,6 +102,7 @@ struct turn {
 	uint64_t looked_ns;
 	uint64_t opened_ns;
 	uint64_t ahead_ns;
+	uint64_t due_ns; /* when what is admitted ahead is expected to begin */
 	bool lead_due; /* the holder's gate opened ahead, and its first admission is not known yet */
 	uint64_t lead_ns[POLICY_MAX_VGPUS];
 	uint64_t slice_begin_ns;
