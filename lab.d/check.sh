@@ -237,7 +237,10 @@ check_lab_test() {
 		return
 	fi
 	case $rc in
-	123) echo "the host VM restarted during this test" >>"$log" ;;
+	123)
+		echo "the host VM restarted during this test; what it said:" >>"$log"
+		grep -B 30 -A 3 'Kernel panic' "$vm_log/console.log" >>"$log"
+		;;
 	124 | 137) echo "the host VM no longer answers" >>"$log" ;;
 	125)
 		vm_died || died=$?
@@ -246,10 +249,10 @@ check_lab_test() {
 			tail -n 6 "$vm_log/console.log"
 			tail -n 3 "$vm_log/qemu.log"
 		} >>"$log"
-		# A kernel that panics ends QEMU with status 0. Any other end is the emulator's own, and no
-		# word on the test: told of, and not taken twice.
-		if [[ $died -ne 0 && ! ${check_again:-} ]]; then
-			say "the host VM's emulator ended with status $died in $name, which runs once more: $(tail -n 1 "$vm_log/qemu.log")"
+		# A kernel that panics says so and starts anew, one that powers off says so too. Any other end
+		# is the emulator's own, and no word on the test: told of, and not taken twice.
+		if [[ ! ${check_again:-} ]] && ! grep -qE 'Kernel panic|BUG:|Oops|reboot: ' "$vm_log/console.log"; then
+			say "the host VM's emulator ended in $name with status $died, which runs once more: $(tail -n 1 "$vm_log/qemu.log")"
 			vm_kill
 			if vm_start "$series" check; then
 				check_again=1 check_lab_test "$test" "$series"

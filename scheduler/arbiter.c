@@ -19,6 +19,8 @@
 #define ARBITER_REAP_NS (20 * MS)
 /* Work in flight while others wait: enough that short submissions follow each other closely. */
 #define ARBITER_BOUND_CONTENDED_US 3000u
+/* How well the length of submissions must be known to open the next gate ahead of their end. */
+#define ARBITER_SPREAD_MOST_US 200u
 /* A vGPU whose events mean nothing so often in a beat is not listened to until the next. */
 #define ARBITER_SPAM 2000u
 #define ARBITER_PRIORITY 10
@@ -90,8 +92,8 @@ static void arbiter_look(struct arbiter_vgpu *vgpu, uint64_t now_ns, struct turn
 		view->first_ns = page->first_ns;
 	view->idle_since_ns = page->idle_since_ns;
 	view->gaps_ns = page->gaps_ns;
-	/* rather late, which costs a way to the GPU, than early, when two may run at once */
-	if (view->busy && page->mean_us)
+	/* Lengths that vary tell no end: on an engine per process two would run at once. */
+	if (view->busy && page->mean_us && page->spread_us <= ARBITER_SPREAD_MOST_US)
 		view->ends_ns = page->busy_since_ns +
 				(uint64_t)in_flight * ((uint64_t)page->mean_us + page->spread_us) * 1000;
 	view->way_ns = (uint64_t)page->latency_us * 1000 / 2;

@@ -66,14 +66,14 @@ static bool gate_lapsed(struct gate *gate, uint64_t now_ns)
 
 static bool within_bound(const struct gate_page *page, uint32_t in_flight)
 {
-	uint32_t length_us = page->length_us;
+	uint64_t length_us = (uint64_t)page->mean_us + page->spread_us;
 
 	if (in_flight == 0)
 		return true;
 	if (in_flight >= IN_FLIGHT_MAX)
 		return false;
 	/* unknown lengths are long until one is measured */
-	return length_us && (uint64_t)(in_flight + 1) * length_us <= page->bound_us;
+	return length_us && (in_flight + 1) * length_us <= page->bound_us;
 }
 
 /* The lock is held and one more is in flight; before, there were so many. */
@@ -97,11 +97,9 @@ static void admitted(struct gate_page *page, uint32_t before, uint64_t now_ns)
 /* The lock is held: what is expected of the next submissions. */
 static void learn_length(struct gate_page *page, uint32_t length_us)
 {
-	uint32_t longest_us = page->length_us, mean_us = page->mean_us, spread_us = page->spread_us;
+	uint32_t mean_us = page->mean_us, spread_us = page->spread_us;
 	uint32_t off_us = length_us > mean_us ? length_us - mean_us : mean_us - length_us;
 
-	page->length_us = length_us >= longest_us ? length_us :
-						    longest_us - (longest_us - length_us) / 8;
 	page->mean_us = mean_us ? mean_us - mean_us / 8 + length_us / 8 : length_us;
 	page->spread_us = mean_us ? spread_us - spread_us / 8 + off_us / 8 : length_us / 2;
 }

@@ -48,8 +48,8 @@
  *	arbiter: open = 0; fence; read in_flight: 0? drained
  * with both fences sequentially consistent, so at least one of the two sees the other.
  *
- * In flight are at most bound_us microseconds of work, estimated from the longest recent
- * submission (length_us), and always at least one submission.
+ * In flight are at most bound_us microseconds of work, each submission taken for mean_us + spread_us,
+ * and always at least one submission.
  *
  * Waking up
  *	wake	futex of processes: raised by the arbiter when it opens the gate, and by a process
@@ -110,17 +110,16 @@ struct gate_page {
 	_Atomic uint32_t event;	     /* futex */
 	_Atomic uint32_t lock;
 	_Atomic uint32_t quota_lock; /* guards the sum of charged_bytes, like lock */
-	_Atomic uint32_t length_us;  /* longest recent submission, fading */
+	_Atomic uint32_t mean_us;    /* length of recent submissions; 0: unknown */
 	_Atomic uint64_t first_ns;   /* CLOCK_MONOTONIC of the first admission in turn first_turn */
 	_Atomic uint64_t idle_since_ns; /* when in_flight last became 0 */
 	_Atomic uint64_t gaps_ns;    /* sum of the times with in_flight 0 between admissions */
 	_Atomic uint64_t busy_since_ns; /* start of the running submission */
 	_Atomic uint32_t slots_used; /* highest slot ever used, plus 1 */
 	_Atomic uint32_t first_turn;
-	_Atomic uint32_t mean_us;    /* of recent submissions, for what is expected */
-	_Atomic uint32_t spread_us;  /* their mean deviation from it */
+	_Atomic uint32_t spread_us;  /* mean deviation from mean_us */
 	_Atomic uint32_t latency_us; /* see gate_set_latency() */
-	uint32_t reserved_reports[15];
+	uint32_t reserved_reports[16];
 	/* slots */
 	struct gate_slot slots[GATE_SLOTS];
 };
