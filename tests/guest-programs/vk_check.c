@@ -5,7 +5,7 @@
  *	vk_check [--elements N] [--rounds N] [--dispatches N] [--empty N] [--device WORD]
  *		 [--seconds S [--deep N]] [--bandwidth MIB] [--churn N] [--fill]
  *
- * Prints device and driver, "exact: N of N words" (65 of them after much work), and with more
+ * Prints device, driver and the size of the first heap, "exact: N of N words" (65 of them after much work), and with more
  * dispatches than one the median time of a dispatch with its fence. --seconds dispatches for that
  * long, with --deep N submissions under way, and prints how many ended in the middle three quarters
  * of it. --empty measures submissions of nothing.
@@ -85,6 +85,7 @@ static void device_open(void)
 		.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
 		.queueCount = 1, .pQueuePriorities = &priority,
 	};
+	VkPhysicalDeviceMemoryProperties memory;
 	VkDeviceCreateInfo device_info = {
 		.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
 		.queueCreateInfoCount = 1, .pQueueCreateInfos = &queue_info,
@@ -108,6 +109,8 @@ static void device_open(void)
 	}
 	printf("device: %s\ndriver: %s (%s)\n", properties.properties.deviceName, driver.driverName,
 	       driver.driverInfo);
+	vkGetPhysicalDeviceMemoryProperties(physical, &memory);
+	printf("heap: %llu bytes\n", (unsigned long long)memory.memoryHeaps[0].size);
 	CHECK(vkCreateDevice(physical, &device_info, NULL, &device));
 	vkGetDeviceQueue(device, 0, 0, &queue);
 	CHECK(vkCreateFence(device, &fence_info, NULL, &fence));

@@ -19,14 +19,11 @@ trap 'octavoctl policy "$parent" elastic >/dev/null' EXIT
 rounds=$(rounds_of 10)
 guests_on 1_2 1_4 1_8 1_8
 
-heap() {
-	guest "g$1" vulkaninfo 2>/dev/null | sed -n 's/^[[:space:]]*size *= \([0-9]*\) .*/\1/p' | head -n 1
-}
 for n in 1 2 3; do
 	vram=$(octavoctl --json show "${uuids[n - 1]}" | jq .vram_bytes)
-	size=$(heap "$n")
+	size=$(sed -n 's/^heap: \([0-9]*\) bytes/\1/p' "$tmp/first$n")
 	note "guest $n: heap of $((size >> 20)) MiB, share of $((vram >> 20)) MiB"
-	[[ $size -gt 0 && $size -le $vram ]] || fail "guest $n sees a heap of $size bytes, its share has $vram"
+	assert_eq "the heap of guest $n" "$size" "$vram"
 done
 
 octavoctl policy "$parent" elastic >/dev/null
@@ -40,6 +37,14 @@ compute "$seconds" "$rounds" 2 3 4
 assert_share "elastic, the first idle" 2 50 "$margin" 2 3 4
 assert_ratio "work done when the first is idle, elastic" "$(total 2 3 4)" "$all" 0.85 1.15
 
-octavoctl policy "$parent" fixed-share >/dev/null
+# The policy changes under running guests.
+change() {
+	wait_for 60 "the second guest computes" grep -q '^driver' "$tmp/work2"
+	octavoctl policy "$parent" fixed-share >/dev/null
+}
+rm "$tmp/work2"
+change &
+changing=$!
 compute "$seconds" "$rounds" 2 3 4
+wait "$changing" || fail "the policy was not changed"
 assert_ratio "work done when the first is idle, fixed-share" "$(total 2 3 4)" "$all" 0.4 0.6
