@@ -573,6 +573,7 @@ void arbiter_gpu_stats(struct arbiter *arbiter, struct arbiter_gpu_stats *stats)
 		.slice_ns = arbiter->turn.policy.slice_ns,
 		.watchdog_ns = arbiter->turn.watchdog_ns,
 		.switches = arbiter->turn.switches,
+		.aheads = arbiter->turn.aheads,
 		.hold_idle_ns = arbiter->turn.hold_idle_ns,
 		.slices = arbiter->log_next - 1,
 		.realtime = arbiter->realtime,

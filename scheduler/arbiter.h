@@ -109,6 +109,7 @@ struct arbiter_gpu_stats {
 	uint64_t slice_ns;
 	uint64_t watchdog_ns;
 	uint64_t switches;
+	uint64_t aheads; /* of the switches: the gate had opened ahead (turn.h) */
 	uint64_t hold_idle_ns;
 	uint64_t slices; /* sequence number of the newest in the log, 0: none yet */
 	bool realtime; /* the thread has real-time priority */

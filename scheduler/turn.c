@@ -322,6 +322,7 @@ static bool turn_step_drain(struct turn *turn, uint64_t now_ns, const struct tur
 		turn_begin(turn, next, clamp64(end_ns, turn->ahead_ns, now_ns));
 		turn->gaps_seen_ns = views[next].gaps_ns;
 		turn->lead_due = true;
+		turn->aheads++;
 	}
 	return true;
 }

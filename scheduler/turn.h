@@ -88,6 +88,7 @@ struct turn {
 	uint64_t hold_ns;
 	uint64_t watchdog_ns;
 	uint64_t switches;	/* turns that began after another vGPU's */
+	uint64_t aheads;	/* of them, those whose gate had opened ahead */
 	uint64_t hold_idle_ns;	/* GPU time that idle holds took */
 	/* private from here */
 	enum turn_phase phase;

@@ -364,6 +364,9 @@ static void case_switch(struct bench *bench)
 	row(bench, "cost of one slice switch, us",
 	    1e3 * (plain_ms - gated_ms) / (double)(after.switches - before.switches),
 	    0, "(reported)", true);
+	row(bench, "switches whose gate opened ahead, %",
+	    1e2 * (double)(after.aheads - before.aheads) / (double)(after.switches - before.switches),
+	    0, "(reported)", true);
 	row(bench, "idle holds meanwhile, % of the time",
 	    (double)(after.hold_idle_ns - before.hold_idle_ns) / 1e7 / seconds, 0, "(reported)", true);
 	stop(bench, "switching");
