@@ -390,7 +390,11 @@ check_main() {
 	trap check_end EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP
-	root_ensure host
+	if check_any_lab; then
+		roots_ensure
+	else
+		root_ensure host
+	fi
 	check_log=$out/logs/$(date +%Y%m%d-%H%M%S)-check
 	mkdir -p "$check_log" "$build"
 	ln -sfn "${check_log##*/}" "$out/logs/latest-check"

@@ -37,6 +37,23 @@ image_ensure() {
 	) 9>"$cache/image-$kind.lock" || exit 1
 }
 
+# Both roots, at once, as each keeps one processor busy for minutes.
+roots_ensure() {
+	local guest
+	[[ -d $(root_path host) && -d $(root_path guest) ]] && return
+	roots_tools
+	(root_ensure guest) &
+	guest=$!
+	root_ensure host
+	wait "$guest" || exit 1
+}
+
+# Before two builds of roots would install them twice at once.
+roots_tools() {
+	need_tools mmdebstrap:mmdebstrap mkfs.ext4:e2fsprogs setpriv:util-linux \
+		/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+}
+
 # All that a host VM needs, made side by side on a machine that has none of it yet.
 lab_ensure() {
 	local guest host
@@ -46,9 +63,7 @@ lab_ensure() {
 		touch "$(image_path host)" "$(image_path guest)" "$(root_path host)" "$(root_path guest)"
 		return
 	fi
-	# Before the two builds of roots would install them twice at once.
-	need_tools mmdebstrap:mmdebstrap mkfs.ext4:e2fsprogs setpriv:util-linux \
-		/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+	roots_tools
 	(root_ensure guest) &
 	guest=$!
 	root_ensure host
