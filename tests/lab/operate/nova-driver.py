@@ -15,6 +15,8 @@ from unittest import mock
 
 import nova.monkey_patch  # noqa: F401  before anything else, as nova-compute does
 
+import libvirt
+
 import nova.conf
 import nova.privsep
 from nova import config, context, exception, objects
@@ -209,10 +211,11 @@ def tenants(folder, words, files):
     note("nova-compute starts again: it starts those that are defined and not there")
     for uuid in four[1:]:
         subprocess.run(["mdevctl", "stop", "-u", uuid], check=True)
-    # libvirt hears of it by and by
-    end = time.monotonic() + 30
-    while len(driver._get_mediated_devices()) != 1:
-        assert time.monotonic() < end, "libvirt still lists vGPUs that were stopped"
+    # libvirt hears of it by and by; what it lists without being asked for a state is all it knows
+    end = time.monotonic() + 60
+    stopped = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_INACTIVE
+    while len(inactive := driver._host.list_all_devices(flags=stopped)) != 3:
+        assert time.monotonic() < end, f"inactive for libvirt: {[device.name() for device in inactive]}"
         time.sleep(0.1)
     start()
     missing = [uuid for uuid in four if not (MDEVS / uuid).exists()]
