@@ -43,7 +43,7 @@ if [[ $OCTAVO_PHASE == before ]]; then
 	exit
 fi
 
-journalctl -D /var/log/journal --merge -b "$(cat "$state/boot")" --no-pager -o json >"$tmp/journal"
+journalctl -D /var/log/journal --merge _BOOT_ID="$(cat "$state/boot")" --no-pager -o json >"$tmp/journal"
 python3 - "$tmp/journal" "$patience_s" "$(cat "$state/obeys")" "$(cat "$state/sulks")" <<'PYTHON' ||
 import json
 import sys
