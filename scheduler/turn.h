@@ -12,11 +12,11 @@
  *	                     ^                                                 |
  *	                     +------- drained, and the next one is open -------+
  *
- * A GPU has a queue of its own, so the next gate opens before the last work of a turn is expected to
- * end, by as much as that vGPU takes from an opening to its first admission (as seen lately) and from
- * there to the GPU: what is admitted there begins when that work has ended, and the way from one gate to the other costs no GPU time.
- * Its turn, and what it is charged, begins with that end. An expectation that fails is no gift: from
- * when it could have begun on, both are charged.
+ * A GPU has a queue of its own, so the next gate opens before the last work of a turn is expected
+ * to end, by as much as that vGPU takes from an opening to its first admission (as seen lately) and
+ * from there to the GPU: what is admitted then begins when that work has ended, and the way from one
+ * gate to the other costs no GPU time. Its turn, and what it is charged, begins with that end. An
+ * expectation that fails is no gift: from when it could have begun on, both are charged.
  *
  * A turn is charged from its first admission to drained. Within it
  *  - a gap shorter than the idle hold is not charged, up to 1/6 of the slice: a client that waits
@@ -49,7 +49,7 @@ struct turn_view {
 	uint64_t idle_since_ns; /* when busy became false */
 	uint64_t gaps_ns;	/* all gaps between admitted work so far, only ever grows */
 	uint64_t stuck_since_ns; /* busy: no submission has finished since; 0: unknown */
-	uint64_t ends_ns;	/* busy: when all that is admitted is expected to have finished; 0: unknown */
+	uint64_t ends_ns;	/* busy: when all admitted is expected to have finished; 0: unknown */
 	uint64_t way_ns;	/* from an admission to the GPU's beginning */
 };
 

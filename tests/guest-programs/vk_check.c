@@ -5,10 +5,10 @@
  *	vk_check [--elements N] [--rounds N] [--dispatches N] [--empty N] [--device WORD]
  *		 [--seconds S [--deep N]] [--bandwidth MIB] [--churn N] [--fill]
  *
- * Prints device, driver and the size of the first heap, "exact: N of N words" (65 of them after much work), and with more
- * dispatches than one the median time of a dispatch with its fence. --seconds dispatches for that
- * long, with --deep N submissions under way, and prints how many ended in the middle three quarters
- * of it. --empty measures submissions of nothing.
+ * Prints device, driver and the size of the first heap, "exact: N of N words" (65 of them after much
+ * work), and with more dispatches than one the median time of a dispatch with its fence. --seconds
+ * dispatches for that long, with --deep N submissions under way, and prints how many ended in the
+ * middle three quarters of it. --empty measures submissions of nothing.
  * --bandwidth copies that much into and out of memory that the GPU shares, already touched; with
  * --churn that much is allocated, touched and freed N times instead. --fill
  * allocates buffers of 4 MiB until that fails, looks for words that are not zero in each, and

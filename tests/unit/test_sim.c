@@ -286,7 +286,8 @@ static void test_ahead_is_no_gift(void)
 	turn_step(&turn, 0, views, &action);
 	CU_ASSERT_EQUAL(action.act, TURN_OPEN);
 	CU_ASSERT_EQUAL(action.vgpu, 0);
-	views[0] = (struct turn_view){ .busy = true, .first_ns = 1, .stuck_since_ns = 1, .ends_ns = 8 * MS };
+	views[0] = (struct turn_view){ .busy = true, .first_ns = 1, .stuck_since_ns = 1,
+				       .ends_ns = 8 * MS };
 	turn_step(&turn, 6 * MS, views, &action);
 	CU_ASSERT_EQUAL(action.act, TURN_CLOSE);
 	turn_step(&turn, 6 * MS, views, &action);
@@ -330,7 +331,8 @@ static void test_ahead_of_one_that_goes(void)
 	policy_add(&turn.policy, 500, 0);
 	views[0].waiting = views[1].waiting = true;
 	turn_step(&turn, 0, views, &action);
-	views[0] = (struct turn_view){ .busy = true, .first_ns = 1, .stuck_since_ns = 1, .ends_ns = 6 * MS };
+	views[0] = (struct turn_view){ .busy = true, .first_ns = 1, .stuck_since_ns = 1,
+				       .ends_ns = 6 * MS };
 	turn_step(&turn, 6 * MS, views, &action);
 	CU_ASSERT_EQUAL(action.act, TURN_CLOSE);
 	turn_step(&turn, 6 * MS, views, &action);
