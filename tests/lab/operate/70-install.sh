@@ -55,7 +55,8 @@ document install
 
 note "look"
 gpus_wait
-document doctor
+# The lab's GPUs have no render node, of which it warns (6).
+document doctor || [[ $? -eq 6 ]] || fail "the doctor finds this host unfit"
 document look >"$tmp/look"
 cat "$tmp/look"
 
