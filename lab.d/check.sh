@@ -6,6 +6,7 @@
 #   # needs: own-vm     a boot of its own
 #   # needs: bare       that boot without octavo; its packages are in $OCTAVO_BUILD/../packages
 #   # needs: soak       only with --soak
+#   # needs: named      only when it or its group is named, or with --soak: takes minutes
 #   # needs: quiet      (native) asserts times: not beside the host VM
 #   # needs: proof      not yet seen to hold in the lab: only with --soak or when GROUP/NN is named
 #   # needs: restart    run twice, OCTAVO_PHASE=before and =after a restart of the host VM
@@ -315,6 +316,7 @@ check_lab() {
 			name=$group/$(test_name "$test")
 			check_wanted "$name" || continue
 			[[ -z $check_soak ]] && test_needs "$test" soak && continue
+			[[ -z $check_soak && ${#check_names[@]} -eq 0 ]] && test_needs "$test" named && continue
 			check_proven "$test" "$name" || continue
 			[[ $(test_header "$test" kernel "$series") == "$series" ]] || continue
 			check_on_kernel "$test" "$series" || continue

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: named
 # limit: 600
 # needs: proof
 # A guest that suspends to RAM while it draws shows the right picture again when it has resumed. The

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# needs: named
 # limit: 500
 # needs: proof
 # A virtual CPU that is unplugged while it kicks takes no kick with it.

@@ -3,6 +3,7 @@
 # needs: own-vm
 # needs: bare
 # needs: proof
+# needs: named
 # limit: 900
 # From a host that never saw octavo to a guest with a vGPU, and back, by the commands of
 # docs/install.md themselves. What they build was built by the same document's command before

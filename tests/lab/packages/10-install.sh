@@ -3,6 +3,7 @@
 # needs: own-vm
 # needs: bare
 # needs: proof
+# needs: named
 # limit: 1500
 # The Debian packages on a host that never saw octavo: apt installs them, DKMS builds the module (for
 # the running kernel; with --soak for both), a guest gets a vGPU, an upgrade under it goes unnoticed,

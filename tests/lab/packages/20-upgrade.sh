@@ -3,6 +3,7 @@
 # needs: own-vm
 # needs: bare
 # needs: proof
+# needs: named
 # limit: 1500
 # The next release's packages are installed while one guest draws and another sends requests without
 # a pause: neither notices, their workers stay with the old program, and what is new serves the next open.
