@@ -36,7 +36,7 @@ note "install"
 octavo_install "$packages"
 status=$(dkms status octavo)
 note "dkms: $status"
-assert_match "dkms" "$status" "$kernel.*: installed"
+[[ $status == *"$kernel, "*": installed"* ]] || fail "dkms has no module for $kernel: $status"
 if [[ ${OCTAVO_SOAK:-} ]]; then
 	assert_eq "kernels with a module" "$(grep -c ': installed' <<<"$status")" 2
 fi
