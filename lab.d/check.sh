@@ -130,7 +130,7 @@ check_native() {
 		test_needs "$test" quiet && quiet=quiet
 		[[ $quiet == "$1" ]] || continue
 		check_wanted "native/$(test_name "$test")" || continue
-		[[ -z $check_soak ]] && test_needs "$test" soak && continue
+		check_now "$test" || continue
 		check_proven "$test" "native/$(test_name "$test")" || continue
 		check_limit=$(test_header "$test" limit 300) check_step "native/$(test_name "$test")" \
 			env OCTAVO_TREE="$tree" OCTAVO_BUILD="$build/native" OCTAVO_OUT="$out" \
@@ -178,6 +178,13 @@ test_header() {
 
 test_needs() {
 	head -n 15 "$1" | grep -q "^# needs:.*\b$2\b"
+}
+
+# Whether it is the time for a test that takes long.
+check_now() {
+	[[ $check_soak ]] && return 0
+	test_needs "$1" soak && return 1
+	[[ ${#check_names[@]} -gt 0 ]] || ! test_needs "$1" named
 }
 
 # Whether a test counts: one that was never seen to hold says nothing when it fails.
@@ -315,8 +322,7 @@ check_lab() {
 			[[ -f $test ]] || continue
 			name=$group/$(test_name "$test")
 			check_wanted "$name" || continue
-			[[ -z $check_soak ]] && test_needs "$test" soak && continue
-			[[ -z $check_soak && ${#check_names[@]} -eq 0 ]] && test_needs "$test" named && continue
+			check_now "$test" || continue
 			check_proven "$test" "$name" || continue
 			[[ $(test_header "$test" kernel "$series") == "$series" ]] || continue
 			check_on_kernel "$test" "$series" || continue
