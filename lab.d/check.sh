@@ -227,7 +227,7 @@ check_lab_run() {
 
 # Run one lab test in the VM that is up. Sets vm_dirty when the next one needs a fresh VM.
 check_lab_test() {
-	local test=$1 series=$2 name started=$EPOCHREALTIME limit log rc=0 died=0
+	local test=$1 series=$2 name started=$EPOCHREALTIME limit log rc=0 died=0 again=
 	name=${test#"$tree/tests/lab/"}
 	name=${name%.*}
 	limit=$(test_header "$test" limit 180)
@@ -259,16 +259,20 @@ check_lab_test() {
 		} >>"$log"
 		# A kernel that panics says so and starts anew, one that powers off says so too. Any other end
 		# is the emulator's own, and no word on the test: told of, and not taken twice.
-		if [[ ! ${check_again:-} ]] && ! grep -qE 'Kernel panic|BUG:|Oops|reboot: ' "$vm_log/console.log"; then
-			say "the host VM's emulator ended in $name with status $died, which runs once more: $(tail -n 1 "$vm_log/qemu.log")"
-			vm_kill
-			if vm_start "$series" check; then
-				check_again=1 check_lab_test "$test" "$series"
-				return
-			fi
+		if ! grep -qE 'Kernel panic|BUG:|Oops|reboot: ' "$vm_log/console.log"; then
+			again="the host VM's emulator ended with status $died: $(tail -n 1 "$vm_log/qemu.log")"
 		fi
 		;;
+	77) again=$(tail -n 1 "$log") ;;
 	esac
+	if [[ $again && ! ${check_again:-} ]]; then
+		say "$name runs once more: $again"
+		vm_stop
+		if vm_start "$series" check; then
+			check_again=1 check_lab_test "$test" "$series"
+			return
+		fi
+	fi
 	check_result FAIL "$name [$series]" "$started" "$log"
 	check_show "$log"
 	# What a failed test leaves behind is not the next one's fault.

@@ -210,6 +210,22 @@ octavod_was_heard() {
 
 # ---- guests: guest-start, guest-exec, guest-stop and guest-run are commands
 
+# guests_lost: running guests whose page tables lie beyond their memory. The lab's emulated processor now
+# and then saves the host's registers as the guest's when it leaves a guest: such a guest never runs again.
+guests_lost() {
+	local dir memory_mib cr3
+	for dir in "$guests"/*/; do
+		[[ -S $dir/qmp-lab && -f $dir/command ]] || continue
+		memory_mib=$(sed -n 's/.* -m \([0-9]*\) .*/\1/p' "$dir/command")
+		for cr3 in $(timeout 10 "$lab/labexec" qmp "$dir/qmp-lab" \
+			'{"execute":"human-monitor-command","arguments":{"command-line":"info registers -a"}}' </dev/null |
+			grep -o 'CR3=[0-9a-f]*'); do
+			((16#${cr3#CR3=} >= memory_mib << 20)) && echo "$(basename "$dir") ($cr3, $memory_mib MiB)"
+		done
+	done
+	return 0
+}
+
 # guest NAME CMD...: in a running guest
 guest() {
 	local name=$1

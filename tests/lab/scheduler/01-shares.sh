@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# limit: 1200
+# limit: 600
 # Four guests that compute at once get what their profiles promise; the time of one that ends is
 # lent under elastic and not under fixed-share, which a running guest notices in its speed only.
 # A guest sees the memory of its profile.

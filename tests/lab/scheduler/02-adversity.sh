@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# limit: 900
+# limit: 600
 # octavod that is killed or stands still costs order, not progress: guests go on computing, no gate
 # stays closed, and their shares hold again with the next one. Work that never ends is ended by the
 # watchdog, named, and its vGPU held off when it does so again; the guest beside it goes on.
