@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
+# needs: named
 # limit: 1200
 # OpenStack Nova's own libvirt driver, configured by octavoctl nova-conf: it lists the types, offers
 # what exists and what fits, makes vGPUs, hands free ones on, gives them to servers, and starts them.
