@@ -39,7 +39,7 @@ if [[ $OCTAVO_PHASE == before ]]; then
 	assert_ok agent obeys -w 20 -- sh -c 'modprobe -a button evdev
 		button=/dev/input/$(grep -A 5 "Power Button" /proc/bus/input/devices | sed -n "s/.*\(event[0-9]*\).*/\1/p" | head -n 1)
 		[ -c "$button" ] || { echo "no power button"; exit 1; }
-		setsid sh -c "head -c 1 $button >/dev/null && /usr/lib/octavo-lab/labexec poweroff" >/dev/null 2>&1 </dev/null &'
+		setsid sh -c "dd if=$button of=/dev/null bs=24 count=1 && /usr/lib/octavo-lab/labexec poweroff" >/dev/null 2>&1 </dev/null &'
 	exit
 fi
 
