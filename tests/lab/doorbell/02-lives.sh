@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # limit: 400
-# needs: proof
 # Whatever ends while a guest kicks, nothing hangs and nothing is left: the worker, the guest's use of
 # the device, the mdev.
 set -euo pipefail

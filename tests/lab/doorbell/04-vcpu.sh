@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: named
 # limit: 500
-# needs: proof
 # A virtual CPU that is unplugged while it kicks takes no kick with it.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
