@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: restart
-# needs: proof
 # limit: 700
 # The host restarts with two guests running: libvirt shuts down the one that obeys and gives up on
 # the one that does not; workers and octavod serve both until then, and nothing is waited for in vain.
