@@ -9,8 +9,9 @@ set -euo pipefail
 . "$(dirname "$0")/../render/common.sh"
 . "$(dirname "$0")/common.sh"
 
-# Three quarters of that are counted: over a minute shares are true to 3 points, over 18 s less so.
-seconds=24 margin=5
+# Three quarters of that are counted. Over a minute shares must be true to 3 points; over 18 s of an emulated
+# host 44 and 50 % were seen for the same half. Without turns the half and the quarter would be alike.
+seconds=24 margin=8
 [[ ${OCTAVO_SOAK:-} ]] && seconds=80 margin=3
 render_configure
 parent=$(gpu_parent)
