@@ -47,4 +47,4 @@ change &
 changing=$!
 compute "$seconds" "$rounds" 2 3 4
 wait "$changing" || fail "the policy was not changed"
-assert_ratio "work done when the first is idle, fixed-share" "$(total 2 3 4)" "$all" 0.4 0.65
+assert_ratio "work done when the first is idle, fixed-share" "$(total 2 3 4)" "$all" 0.35 0.75
