@@ -271,6 +271,25 @@ static void test_switch_is_hidden(void)
 	CU_ASSERT_DOUBLE_EQUAL(share(&result, 0), 0.5, 0.01);
 }
 
+/* Of two vGPUs that want the GPU the first had its slice; at 6 ms its gate closes, its work goes on. */
+static void turn_of_first(struct turn *turn, struct turn_view *views, uint64_t ends_ns)
+{
+	struct turn_action action;
+
+	memset(views, 0, POLICY_MAX_VGPUS * sizeof(views[0]));
+	turn_init(turn, 0);
+	policy_add(&turn->policy, 500, 0);
+	policy_add(&turn->policy, 500, 0);
+	views[0].waiting = views[1].waiting = true;
+	turn_step(turn, 0, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_OPEN);
+	CU_ASSERT_EQUAL(action.vgpu, 0);
+	views[0] = (struct turn_view){ .busy = true, .first_ns = 1, .stuck_since_ns = 1,
+				       .ends_ns = ends_ns };
+	turn_step(turn, 6 * MS, views, &action);
+	CU_ASSERT_EQUAL(action.act, TURN_CLOSE);
+}
+
 /* A gate that opened ahead of an end that does not come: its vGPU pays for what it does meanwhile. */
 static void test_ahead_is_no_gift(void)
 {
@@ -278,18 +297,7 @@ static void test_ahead_is_no_gift(void)
 	static struct turn_view views[POLICY_MAX_VGPUS];
 	struct turn_action action;
 
-	memset(views, 0, sizeof(views));
-	turn_init(&turn, 0);
-	policy_add(&turn.policy, 500, 0);
-	policy_add(&turn.policy, 500, 0);
-	views[0].waiting = views[1].waiting = true;
-	turn_step(&turn, 0, views, &action);
-	CU_ASSERT_EQUAL(action.act, TURN_OPEN);
-	CU_ASSERT_EQUAL(action.vgpu, 0);
-	views[0] = (struct turn_view){ .busy = true, .first_ns = 1, .stuck_since_ns = 1,
-				       .ends_ns = 8 * MS };
-	turn_step(&turn, 6 * MS, views, &action);
-	CU_ASSERT_EQUAL(action.act, TURN_CLOSE);
+	turn_of_first(&turn, views, 8 * MS);
 	turn_step(&turn, 6 * MS, views, &action);
 	CU_ASSERT_EQUAL(action.act, TURN_WAIT);
 	CU_ASSERT_EQUAL(action.deadline_ns, 8 * MS - TURN_LEAD_NS);
@@ -325,16 +333,7 @@ static void test_ahead_of_one_that_goes(void)
 	static struct turn_view views[POLICY_MAX_VGPUS];
 	struct turn_action action;
 
-	memset(views, 0, sizeof(views));
-	turn_init(&turn, 0);
-	policy_add(&turn.policy, 500, 0);
-	policy_add(&turn.policy, 500, 0);
-	views[0].waiting = views[1].waiting = true;
-	turn_step(&turn, 0, views, &action);
-	views[0] = (struct turn_view){ .busy = true, .first_ns = 1, .stuck_since_ns = 1,
-				       .ends_ns = 6 * MS };
-	turn_step(&turn, 6 * MS, views, &action);
-	CU_ASSERT_EQUAL(action.act, TURN_CLOSE);
+	turn_of_first(&turn, views, 6 * MS);
 	turn_step(&turn, 6 * MS, views, &action);
 	CU_ASSERT_EQUAL(action.act, TURN_OPEN);
 	turn_forget(&turn, 0);
