@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: named
 # limit: 400
 # Four guests on one GPU compute and draw at once; every result is exact.
 set -euo pipefail
