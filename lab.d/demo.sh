@@ -10,6 +10,8 @@ demo_main() {
 		*) die "demo: unknown option $1: see ./lab help" ;;
 		esac
 	done
+	# A newcomer's first picture need not wait for what only tests use.
+	[[ $series != 6.12 ]] || lab_ready || root_size=small
 	lab_ensure
 	trap vm_kill EXIT
 	trap 'vm_kill; exit 130' INT

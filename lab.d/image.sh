@@ -54,11 +54,16 @@ roots_tools() {
 		/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
 }
 
+# Whether both images are there.
+lab_ready() {
+	[[ -d $(image_path host) && -d $(image_path guest) ]]
+}
+
 # All that a host VM needs, made side by side on a machine that has none of it yet.
 lab_ensure() {
 	local guest host
 	need_root
-	if [[ -d $(image_path host) && -d $(image_path guest) ]]; then
+	if lab_ready; then
 		build_wanted "$@" && build_ensure
 		touch "$(image_path host)" "$(image_path guest)" "$(root_path host)" "$(root_path guest)"
 		return
@@ -77,5 +82,5 @@ lab_ensure() {
 
 # Whether octavo is to be built: always, unless --no-build was said and there is something to run.
 build_wanted() {
-	[[ ${1:-} != --no-build || ! -f $build/stage.cpio ]]
+	[[ ${1:-} != --no-build || ! -f $build/stage.cpio ]] || ! build_for_root
 }

@@ -20,7 +20,7 @@ cleanup() {
 trap cleanup EXIT
 
 python3 -c 'import libvirt' ||
-	fail "Nova's driver needs libvirt's Python binding: add python3-libvirt to lab.d/packages.host"
+	fail "Nova's driver needs libvirt's Python binding: add python3-libvirt to lab.d/packages.host.tests"
 mkdir -p "$work/instances"
 cat >"$work/nova.conf" <<NOVA
 [DEFAULT]
