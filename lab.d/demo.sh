@@ -37,7 +37,7 @@ bench_main() {
 			die "there is no benchmark '$name': there are $(ls "$tree/tests/bench" | tr '\n' ' ')"
 	done
 	root_ensure host
-	mkdir -p "$out/bench"
+	mkdir -p "$out"
 	for name in "${names[@]}"; do
 		if test_header "$tree/tests/bench/$name" runs native | grep -q host; then
 			in_host+=("$name")
@@ -46,7 +46,7 @@ bench_main() {
 		(root_run host bash "$tree/lab.d/unit-inside" "$tree" "$build" native-build) \
 			>"$build/native.log" 2>&1 </dev/null || die "building for the benchmarks failed: see $build/native.log"
 		say "bench: $name"
-		(root_run host env OCTAVO_TREE="$tree" OCTAVO_BUILD="$build/native" OCTAVO_OUT="$out/bench" \
+		(root_run host env OCTAVO_TREE="$tree" OCTAVO_BUILD="$build/native" OCTAVO_OUT="$out" \
 			"$tree/tests/bench/$name") || rc=1
 	done
 	if [[ ${#in_host[@]} -gt 0 ]]; then
@@ -57,7 +57,7 @@ bench_main() {
 		vm_start 6.12 bench || exit 1
 		for name in "${in_host[@]}"; do
 			say "bench: $name"
-			vm_exec -- env OCTAVO_OUT="$out/bench" "$tree/tests/bench/$name" || rc=1
+			vm_exec -- env OCTAVO_OUT="$out" "$tree/tests/bench/$name" || rc=1
 		done
 		vm_stop
 	fi
