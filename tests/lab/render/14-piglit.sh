@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: proof
-# limit: 400
+# needs: named
+# limit: 1500
 # Piglit's shader tests, those of a few folders that a guest of the lab runs in two minutes, all
 # pass on virgl.
 set -euo pipefail
