@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# needs: soak, proof
+# needs: soak
 # limit: 1800
 # ggml's own operations, from the guest's distribution, compute on the vGPU what they compute on the
 # guest's CPU. The guest translates ggml's many shaders first, which takes an emulated CPU minutes.
