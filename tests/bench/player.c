@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tests/bench/player.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,10 +16,7 @@
 #include <unistd.h>
 
 #include "scheduler/gate.h"
-
-/* Real-time priorities: the arbiter's is above both */
-#define CLIENT_PRIORITY 2
-#define ENGINE_PRIORITY 1
+#include "tests/native/engine.h"
 
 static void die(const char *what, const char *which)
 {
@@ -50,6 +46,26 @@ static void calibrate(const char *program, double *fixed_ns, double *step_ns)
 	pclose(pipe);
 }
 
+/* The last processor is the engines' (engine.h), the others are everybody else's. */
+static void processors_divide(void)
+{
+	char engines[16];
+	cpu_set_t set;
+	int last = -1;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return;
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET((size_t)i, &set))
+			last = i;
+	if (CPU_COUNT(&set) < 2)
+		return;
+	CPU_CLR((size_t)last, &set);
+	snprintf(engines, sizeof(engines), "%d", last);
+	if (!sched_setaffinity(0, sizeof(set), &set))
+		setenv(ENGINE_VARIABLE, engines, 1);
+}
+
 void stage_init(struct stage *stage, const char *build_dir, bool gl)
 {
 	char dir[] = "/tmp/octavo-layer-XXXXXX", *manifest, *real;
@@ -74,6 +90,7 @@ void stage_init(struct stage *stage, const char *build_dir, bool gl)
 	free(real);
 	/* a software engine must not take all cores from the arbiter and the other clients */
 	setenv("LP_NUM_THREADS", "1", 0);
+	processors_divide();
 	calibrate(stage->load, &stage->fixed_ns[0], &stage->step_ns[0]);
 	if (gl)
 		calibrate(stage->load_gl, &stage->fixed_ns[1], &stage->step_ns[1]);
@@ -99,49 +116,6 @@ void stage_arbiter(struct stage *stage, enum policy_kind policy, uint64_t slice_
 		die("cannot create", "an arbiter");
 }
 
-/*
- * A GPU takes no processor time from the client's other threads, nor from the neighbours'; a software
- * engine would. It is the thread that had most processor time while the client warmed up: all others
- * go before it.
- */
-static void engine_below(pid_t pid)
-{
-	const struct sched_param param = { .sched_priority = ENGINE_PRIORITY };
-	unsigned long most = 0;
-	char path[64], line[1024];
-	DIR *tasks;
-	pid_t engine = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	for (struct dirent *task; tasks && (task = readdir(tasks));) {
-		unsigned long user, system;
-		const char *fields;
-		FILE *file;
-		int fd = openat(dirfd(tasks), task->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		int stat = openat(fd, "stat", O_RDONLY | O_CLOEXEC);
-
-		if (fd >= 0)
-			close(fd);
-		file = stat >= 0 ? fdopen(stat, "r") : NULL;
-		if (!file)
-			continue;
-		/* proc_pid_stat(5): 12 fields between the name and the two times */
-		fields = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-		if (fields && sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-				     &user, &system) == 2 && user + system > most) {
-			most = user + system;
-			engine = (pid_t)atoi(task->d_name);
-		}
-		fclose(file);
-	}
-	if (tasks)
-		closedir(tasks);
-	/* without the privilege all are as they were */
-	if (engine)
-		sched_setscheduler(engine, SCHED_FIFO, &param);
-}
-
 static void player_exec(const struct stage *stage, const struct player *player)
 {
 	char steps[32], depth[16], pause[16], fd[16];
@@ -149,7 +123,7 @@ static void player_exec(const struct stage *stage, const struct player *player)
 	const char *program = config->gl ? stage->load_gl : stage->load;
 	double count = (config->length_ms * 1e6 - stage->fixed_ns[config->gl]) / stage->step_ns[config->gl];
 
-	const struct sched_param param = { .sched_priority = CLIENT_PRIORITY };
+	const struct sched_param param = { .sched_priority = 2 };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* a GPU does not slow down because the host has other things to do; a software engine would */
@@ -234,9 +208,6 @@ void player_go(struct player *player, bool go)
 
 void player_mark(struct player *player)
 {
-	if (!player->settled)
-		engine_below(player->pid);
-	player->settled = true;
 	player->mark = player->tally->done;
 }
 

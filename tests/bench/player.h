@@ -28,7 +28,6 @@ struct player {
 	int gate_fd;
 	int id;
 	uint64_t mark;
-	bool settled; /* its engine has been told from its other threads */
 	double piece_ms; /* of one piece; length_ms until it is measured */
 };
 
