@@ -36,13 +36,14 @@ bench_main() {
 		[[ -x $tree/tests/bench/$name ]] ||
 			die "there is no benchmark '$name': there are $(ls "$tree/tests/bench" | tr '\n' ' ')"
 	done
-	root_ensure host
 	mkdir -p "$out"
 	for name in "${names[@]}"; do
 		if test_header "$tree/tests/bench/$name" runs native | grep -q host; then
 			in_host+=("$name")
 			continue
 		fi
+		root_ensure host
+		mkdir -p "$build"
 		(root_run host bash "$tree/lab.d/unit-inside" "$tree" "$build" native-build) \
 			>"$build/native.log" 2>&1 </dev/null || die "building for the benchmarks failed: see $build/native.log"
 		say "bench: $name"

@@ -37,21 +37,21 @@ image_ensure() {
 	) 9>"$cache/image-$kind.lock" || exit 1
 }
 
-# Both roots, at once, as each keeps one processor busy for minutes.
-roots_ensure() {
-	local guest
-	[[ -d $(root_path host) && -d $(root_path guest) ]] && return
-	roots_tools
-	(root_ensure guest) &
-	guest=$!
-	root_ensure host
-	wait "$guest" || exit 1
-}
-
-# Before two builds of roots would install them twice at once.
-roots_tools() {
+# Both roots, at once, as each keeps one processor busy for minutes: the host's is there afterwards,
+# the guest's when process roots_guest has ended.
+roots_begin() {
+	# Before two builds would install them twice at once
 	need_tools mmdebstrap:mmdebstrap mkfs.ext4:e2fsprogs setpriv:util-linux \
 		/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+	(root_ensure guest) &
+	roots_guest=$!
+	root_ensure host
+}
+
+roots_ensure() {
+	[[ -d $(root_path host) && -d $(root_path guest) ]] && return
+	roots_begin
+	wait "$roots_guest" || exit 1
 }
 
 # Whether both images are there.
@@ -61,21 +61,18 @@ lab_ready() {
 
 # All that a host VM needs, made side by side on a machine that has none of it yet.
 lab_ensure() {
-	local guest host
+	local host
 	need_root
 	if lab_ready; then
 		build_wanted "$@" && build_ensure
 		touch "$(image_path host)" "$(image_path guest)" "$(root_path host)" "$(root_path guest)"
 		return
 	fi
-	roots_tools
-	(root_ensure guest) &
-	guest=$!
-	root_ensure host
+	roots_begin
 	(image_ensure host) &
 	host=$!
 	build_wanted "$@" && build_ensure
-	wait "$guest" || exit 1
+	wait "$roots_guest" || exit 1
 	wait "$host" || exit 1
 	image_ensure guest
 }
