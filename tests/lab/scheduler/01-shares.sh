@@ -14,7 +14,8 @@ seconds=24
 [[ ${OCTAVO_SOAK:-} ]] && seconds=80
 render_configure
 parent=$(gpu_parent)
-trap 'octavoctl policy "$parent" elastic >/dev/null' EXIT
+trap 'octavoctl policy "$parent" elastic >/dev/null; engine_back' EXIT
+engine_apart
 rounds=$(rounds_of 10)
 guests_on 1_2 1_4 1_8 1_8
 

@@ -1,6 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What the scheduler tests share. Sourced after lib.sh and render/common.sh, never run.
 
+# A GPU computes beside the host's processors. Here a software renderer plays it, with one thread: the
+# last processor is its and the workers', guests and everything else have the others. Without that what
+# guests take of the processors is missing to the engine, and two engines run at once where a GPU has one.
+engine_apart() {
+	local last=$(($(nproc) - 1))
+	export LP_NUM_THREADS=1
+	systemctl set-environment LP_NUM_THREADS=1
+	systemctl set-property --runtime octavo.slice AllowedCPUs="$last"
+	systemctl set-property --runtime system.slice AllowedCPUs="0-$((last - 1))"
+}
+
+engine_back() {
+	systemctl set-property --runtime system.slice AllowedCPUs=
+	systemctl set-property --runtime octavo.slice AllowedCPUs=
+	systemctl unset-environment LP_NUM_THREADS
+}
+
 # guests_on SHARE...: a vGPU and a guest for each, g1, g2 …, with vk_check in it, whose first words are in
 # $tmp/first1 … Sets uuids.
 guests_on() {
