@@ -80,7 +80,7 @@ disk=(-machine smm=off -m 768 -nodefaults -display none -serial "file:$OCTAVO_OU
 dots=$(printf '%q ' "${disk[@]}")
 document guest >"$tmp/qemu.log" 2>&1 &
 qemu=$!
-trap 'kill "$qemu" 2>/dev/null; kernels_unhide' EXIT
+trap 'kill "$qemu" 2>/dev/null || true; kernels_unhide' EXIT
 up() { "$lab/labexec" run -w 1 "$tmp"/lab{0,1,2,3} -- true </dev/null || ! kill -0 "$qemu"; }
 wait_for 240 "the guest" up
 kill -0 "$qemu" || fail "QEMU ended: $(cat "$tmp/qemu.log")"
