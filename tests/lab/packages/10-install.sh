@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: own-vm
 # needs: bare
-# needs: proof
 # needs: named
 # limit: 1500
 # The Debian packages on a host that never saw octavo: apt installs them, DKMS builds the module (for
