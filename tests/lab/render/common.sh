@@ -15,11 +15,11 @@ render_is_known() {
 	octavoctl --json gpus | grep -q 'virgl,virgl2,venus'
 }
 
-# rounds_of MS: rounds of vk_check that make a dispatch of about that long on this host
+# rounds_of MS [ELEMENTS]: rounds of vk_check that make a dispatch of about that long on this host
 rounds_of() {
-	local wanted=$1 few many
-	few=$("$OCTAVO_BUILD/vk_check" --device llvmpipe --rounds 200 --dispatches 5 | sed -n 's/^dispatch: \([0-9.]*\).*/\1/p')
-	many=$("$OCTAVO_BUILD/vk_check" --device llvmpipe --rounds 2200 --dispatches 5 | sed -n 's/^dispatch: \([0-9.]*\).*/\1/p')
+	local wanted=$1 elements=${2:-65536} few many
+	few=$("$OCTAVO_BUILD/vk_check" --device llvmpipe --elements "$elements" --rounds 200 --dispatches 5 | sed -n 's/^dispatch: \([0-9.]*\).*/\1/p')
+	many=$("$OCTAVO_BUILD/vk_check" --device llvmpipe --elements "$elements" --rounds 2200 --dispatches 5 | sed -n 's/^dispatch: \([0-9.]*\).*/\1/p')
 	awk -v few="$few" -v many="$many" -v wanted="$wanted" \
 		'BEGIN { each = (many - few) / 2000; r = int((wanted - few) / each + 200); print r < 1 ? 1 : r }'
 }
