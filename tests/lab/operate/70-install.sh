@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: own-vm
 # needs: bare
-# needs: proof
 # needs: named
 # limit: 900
 # From a host that never saw octavo to a guest with a vGPU, and back, by the commands of

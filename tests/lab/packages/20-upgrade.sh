@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # needs: own-vm
 # needs: bare
-# needs: proof
 # needs: named
 # limit: 1500
 # The next release's packages are installed while one guest draws and another sends requests without
@@ -114,3 +113,6 @@ uuid=$(octavoctl create 1/2)
 assert_ok octavoctl remove "$uuid"
 kernels_unhide
 rm -rf "$tmp/release" "$tmp/ping"
+# as the host was found
+systemctl stop octavod
+assert_ok modprobe -r octavo
