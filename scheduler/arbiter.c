@@ -92,10 +92,11 @@ static void arbiter_look(struct arbiter_vgpu *vgpu, uint64_t now_ns, struct turn
 		view->first_ns = page->first_ns;
 	view->idle_since_ns = page->idle_since_ns;
 	view->gaps_ns = page->gaps_ns;
-	view->way_ns = (uint64_t)page->way_us * 1000;
 	/* Lengths that vary tell no end: on an engine per process two would run at once. */
 	if (view->busy && page->mean_us && page->spread_us <= ARBITER_SPREAD_MOST_US)
-		view->ends_ns = page->busy_since_ns + (uint64_t)in_flight * page->mean_us * 1000;
+		view->ends_ns = page->busy_since_ns +
+				(uint64_t)in_flight * ((uint64_t)page->mean_us + page->spread_us) * 1000;
+	view->way_ns = (uint64_t)page->latency_us * 1000 / 2;
 	if (!vgpu->open && view->waiting && vgpu->stats.waiting)
 		vgpu->stats.waited_ns += now_ns - vgpu->seen_ns;
 	vgpu->seen_ns = now_ns;

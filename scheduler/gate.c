@@ -11,7 +11,6 @@
 #define NS_PER_MS 1000000ull
 /* However short submissions are, a closing gate must drain soon. */
 #define IN_FLIGHT_MAX 32u
-#define WAY_MOST_US   1000u /* longer is no way */
 
 uint64_t gate_now_ns(void)
 {
@@ -92,22 +91,7 @@ static void admitted(struct gate_page *page, uint32_t before, uint64_t now_ns)
 		if (idle_since && now_ns > idle_since)
 			page->gaps_ns += now_ns - idle_since;
 		page->busy_since_ns = now_ns;
-		page->filling = 1;
 	}
-}
-
-/* The lock is held: one that found the vGPU idle took so long, its way included. */
-static uint32_t learn_way(struct gate_page *page, uint32_t took_us)
-{
-	uint32_t way_us = page->way_us, mean_us = page->mean_us;
-	uint32_t seen_us = took_us > mean_us ? took_us - mean_us : 0;
-
-	/* only followers tell what of it was no way */
-	if (page->followers && seen_us <= WAY_MOST_US)
-		page->way_us = way_us - way_us / 8 + seen_us / 8;
-	page->followers = 0;
-	page->filling = 0;
-	return took_us > way_us ? took_us - way_us : 0;
 }
 
 /* The lock is held: what is expected of the next submissions. */
@@ -205,8 +189,8 @@ void gate_leave(struct gate *gate)
 	struct gate_page *page = gate->page;
 	int index = gate->slot;
 	struct gate_slot *slot;
-	uint64_t now_ns = gate_now_ns(), began_ns, way_ns;
-	uint32_t left, took_us;
+	uint64_t now_ns = gate_now_ns(), latency_ns = gate->latency_ns, began_ns;
+	uint32_t left;
 
 	/* the submission was the parent's, before a fork */
 	if (index < 0)
@@ -218,16 +202,10 @@ void gate_leave(struct gate *gate)
 	slot->finished++;
 	left = sum_in_flight(page);
 	began_ns = page->busy_since_ns < now_ns ? page->busy_since_ns : now_ns;
-	took_us = (uint32_t)((now_ns - began_ns) / NS_PER_US);
-	if (page->filling)
-		took_us = learn_way(page, took_us);
-	else
-		page->followers++;
-	learn_length(page, took_us);
+	learn_length(page, (uint32_t)((now_ns - began_ns) / NS_PER_US));
 	page->busy_since_ns = now_ns;
-	way_ns = page->way_us * NS_PER_US;
 	if (left == 0)
-		page->idle_since_ns = way_ns < now_ns - began_ns ? now_ns - way_ns : began_ns;
+		page->idle_since_ns = latency_ns < now_ns - began_ns ? now_ns - latency_ns : began_ns;
 	gate_unlock(&page->lock);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (page->open || gate->lapsed) {
@@ -272,7 +250,7 @@ void gate_cancel(struct gate *gate, bool on)
 void gate_set_latency(struct gate *gate, uint64_t latency_ns)
 {
 	gate->latency_ns = latency_ns;
-	gate->page->way_us = (uint32_t)(latency_ns / NS_PER_US);
+	gate->page->latency_us = (uint32_t)(latency_ns / NS_PER_US);
 }
 
 void gate_measured(struct gate *gate, uint64_t gpu_ns)

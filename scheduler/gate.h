@@ -110,7 +110,7 @@ struct gate_page {
 	_Atomic uint32_t event;	     /* futex */
 	_Atomic uint32_t lock;
 	_Atomic uint32_t quota_lock; /* guards the sum of charged_bytes, like lock */
-	_Atomic uint32_t mean_us;    /* length of recent submissions without the way; 0: unknown */
+	_Atomic uint32_t mean_us;    /* length of recent submissions; 0: unknown */
 	_Atomic uint64_t first_ns;   /* CLOCK_MONOTONIC of the first admission in turn first_turn */
 	_Atomic uint64_t idle_since_ns; /* when in_flight last became 0 */
 	_Atomic uint64_t gaps_ns;    /* sum of the times with in_flight 0 between admissions */
@@ -118,10 +118,8 @@ struct gate_page {
 	_Atomic uint32_t slots_used; /* highest slot ever used, plus 1 */
 	_Atomic uint32_t first_turn;
 	_Atomic uint32_t spread_us;  /* mean deviation from mean_us */
-	_Atomic uint32_t way_us;     /* to the GPU and back, for one that finds it idle */
-	_Atomic uint32_t filling;    /* 1: the running submission found the vGPU idle */
-	_Atomic uint32_t followers;  /* that found it busy, since the last one that did not */
-	uint32_t reserved_reports[14];
+	_Atomic uint32_t latency_us; /* see gate_set_latency() */
+	uint32_t reserved_reports[16];
 	/* slots */
 	struct gate_slot slots[GATE_SLOTS];
 };
@@ -168,8 +166,6 @@ void gate_block(struct gate *gate); /* counts one in `blocked` until gate_unbloc
 /*
  * What an empty submission takes from gate_enter() to gate_leave(): the way to the GPU and back,
  * which is no work of the GPU's. A submission that found the GPU idle counts as that much shorter.
- * The way of submissions that are not empty is learnt from those that others follow at once: how much
- * longer than its followers the first one took.
  */
 void gate_set_latency(struct gate *gate, uint64_t latency_ns);
 

@@ -39,7 +39,7 @@
 #define TURN_GRACE_NS	 300000ull
 /* How long before the expected end of a turn's work the next gate opens: at first, and at most. */
 #define TURN_LEAD_NS	 100000ull
-#define TURN_LEAD_MOST_NS 600000ull
+#define TURN_LEAD_MOST_NS 300000ull
 
 /* What is seen of a vGPU. Times are believed within limits only, see turn.c. */
 struct turn_view {
@@ -50,7 +50,7 @@ struct turn_view {
 	uint64_t gaps_ns;	/* all gaps between admitted work so far, only ever grows */
 	uint64_t stuck_since_ns; /* busy: no submission has finished since; 0: unknown */
 	uint64_t ends_ns;	/* busy: when all admitted is expected to have finished; 0: unknown */
-	uint64_t way_ns;	/* from an admission to the GPU's beginning, and an end's way back */
+	uint64_t way_ns;	/* from an admission to the GPU's beginning */
 };
 
 enum turn_phase { TURN_PHASE_NONE, TURN_PHASE_OPEN, TURN_PHASE_DRAIN };

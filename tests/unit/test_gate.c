@@ -158,58 +158,6 @@ static void run_enter(int fd, void *data)
 	}
 }
 
-/* Submissions one at a time, then in pairs whose first takes longer; pages of both moments. */
-static void run_streams(int fd, void *data)
-{
-	struct tally *tally = data;
-	struct gate *gate = open_fd(fd, tally);
-
-	gate_set_latency(gate, 50000);
-	for (int i = 0; i < 16; i++) {
-		gate_enter(gate, GATE_WORK);
-		usleep(500);
-		gate_leave(gate);
-	}
-	tally->ready = 1;
-	while (!tally->go)
-		usleep(200);
-	for (int i = 0; i < 16; i++) {
-		gate_enter(gate, GATE_WORK);
-		gate_enter(gate, GATE_WORK);
-		usleep(2500);
-		gate_leave(gate);
-		usleep(2000);
-		gate_leave(gate);
-	}
-	tally->count = 1;
-	pause();
-}
-
-static void test_learns_the_way(void)
-{
-	struct tally *tally = crew_shared(sizeof(*tally));
-	int fd = gate_create(0);
-	struct gate *gate = gate_own(fd, NULL);
-	struct gate_page *page = gate_page(gate);
-	uint32_t single_us;
-	pid_t pid;
-
-	page->bound_us = 1000000;
-	pid = crew_start(run_streams, fd, tally);
-	CU_ASSERT(CREW_WAIT(tally->ready));
-	/* nothing tells the way from the work here */
-	CU_ASSERT_EQUAL(page->way_us, 50);
-	single_us = page->mean_us;
-	tally->go = 1;
-	CU_ASSERT(CREW_WAIT(tally->count));
-	CU_ASSERT_EQUAL(tally->error, 0);
-	CU_ASSERT(page->way_us > 50 && page->way_us <= 1000);
-	CU_ASSERT(page->mean_us > single_us);
-	crew_kill(pid);
-	gate_disown(gate);
-	close(fd);
-}
-
 static void test_lock_of_the_dead(void)
 {
 	struct tally *tally = crew_shared(sizeof(*tally) * 2);
@@ -461,7 +409,6 @@ SUITE_RUN("gate",
 	    test_registers_and_dies },
 	  { "slots run out with an error and come back", test_slots_run_out },
 	  { "what is no gate is refused", test_refuses_what_is_no_gate },
-	  { "what goes with the first of a stream is its way", test_learns_the_way },
 	  { "a lock that a dead process holds stops nobody", test_lock_of_the_dead },
 	  { "a closed gate stops, a lapsed lease opens it", test_closed_gate_stops_and_lease_opens },
 	  { "eight allocate at once: not one byte over", test_not_one_byte_over },
