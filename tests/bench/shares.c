@@ -373,36 +373,25 @@ static void case_switch(struct bench *bench)
 	stop(bench, "switching");
 }
 
-/*
- * The longest time that a vGPU had the GPU for in one turn, ms. *mean_ms: of all its turns; where a
- * turn holds one submission, how long these are.
- */
-static double longest_turn_ms(struct bench *bench, int vgpu, uint64_t *cursor, double *mean_ms)
+/* The longest time that a vGPU had the GPU for in one turn, ms, of those in the log. */
+static double longest_turn_ms(struct bench *bench, int vgpu)
 {
 	struct arbiter_slice slices[64];
-	double longest_ms = 0, sum_ms = 0;
-	size_t n, turns = 0;
+	uint64_t cursor = 0, longest_ns = 0;
+	size_t n;
 
-	while ((n = arbiter_read_log(bench->stage.arbiter, cursor, slices, 64)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			double used_ms = (double)slices[i].slice.used_ns / 1e6;
-
-			if ((int)slices[i].slice.vgpu != vgpu || used_ms < 1)
-				continue;
-			longest_ms = used_ms > longest_ms ? used_ms : longest_ms;
-			sum_ms += used_ms;
-			turns++;
-		}
-	}
-	*mean_ms = turns ? sum_ms / (double)turns : 0;
-	return longest_ms;
+	while ((n = arbiter_read_log(bench->stage.arbiter, &cursor, slices, 64)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if ((int)slices[i].slice.vgpu == vgpu && slices[i].slice.used_ns > longest_ns)
+				longest_ns = slices[i].slice.used_ns;
+	return (double)longest_ns / 1e6;
 }
 
 static void case_deep(struct bench *bench)
 {
 	const struct player_config configs[2] = { { 500, 30, 100, 0, false }, { 500, 1, 1, 0, false } };
-	double parts[PLAYERS_MAX], longest, p99, limit, mean_ms;
-	uint64_t from, cursor = 0;
+	double parts[PLAYERS_MAX], longest, p99, limit;
+	uint64_t from;
 
 	if (bench->only && !strstr("100 deep of 30 ms against single 1 ms", bench->only))
 		return;
@@ -425,13 +414,12 @@ static void case_deep(struct bench *bench)
 	    fabs(parts[0] - 0.5) <= 0.01 * bench->margin);
 	player_latency(&bench->stage.players[1], from, &longest, &p99);
 	longest -= bench->stage.players[1].piece_ms;
-	/* a software engine has slow moments: what counts is the longest submission that there was */
-	limit = longest_turn_ms(bench, bench->stage.players[0].id, &cursor, &mean_ms) + SLICE_MS;
+	limit = bench->stage.players[0].piece_ms + SLICE_MS;
 	row(bench, "the single one's longest wait, ms", longest, limit, "a submission + a turn",
 	    longest <= limit * bench->margin);
-	row(bench, "the deep one's turns, ms: one submission each", mean_ms,
-	    bench->stage.players[0].piece_ms, "within a quarter",
-	    fabs(mean_ms / bench->stage.players[0].piece_ms - 1) <= 0.25 * bench->margin);
+	/* a software engine has slow moments, in which one submission outlasts that limit by itself */
+	row(bench, "the deep one's longest turn, ms", longest_turn_ms(bench, bench->stage.players[0].id),
+	    bench->stage.players[0].piece_ms, "(reported)", true);
 	stop(bench, "deep");
 }
 
